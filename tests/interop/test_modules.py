@@ -85,6 +85,29 @@ CARILLON_HOOK(push_render) {
 """
 
 
+OBSERVER = """
+#include "carillon_hooks.h"
+
+static char line[256];
+
+static int add(int field, int at) {
+    int size = carillon_field(field, line + at, (int)sizeof line - at);
+    if (size < 0) line[at] = '-', size = 1;
+    line[at + size] = ' ';
+    return at + size + 1;
+}
+
+CARILLON_HOOK(event) {
+    int at = add(CARILLON_TYPE, 0);
+    at = add(CARILLON_TO, at);
+    at = add(CARILLON_ID, at);
+    at = add(CARILLON_STATE_OF, at);
+    carillon_log(line, add(CARILLON_ACKNOWLEDGED_BY, at) - 1);
+    return CARILLON_PASS;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def settings():
     return {"push__allow_addresses": '["127.0.0.0/8"]'}
@@ -212,6 +235,20 @@ async def test_a_module_decides_about_logins_arrivals_and_pushes_and_is_told_of_
     assert (await server.command("module", "logs", "guard")).stdout.split()[-1] == "closed"
     assert (await server.command("module", "deactivate", "guard", "--yes")).returncode == 0
     await Peer.connect(server, stranger, presence=False)
+
+
+async def test_a_module_is_told_of_the_events_that_webhooks_are_told_of(server, api, peer, tmp_path):
+    await push(server, compiled(tmp_path, "observer", OBSERVER))
+    device = await peer(plugins=["xep_0184"])
+    async with api.events() as events:
+        sent = await api.notify(device.bare, "hello")
+        await events.state(sent["id"], "acknowledged")
+    await api.notify(device.bare, "not stored", audience="active")
+    seen = await api.eventually("/v1/admin/modules/observer", lambda module: said(module, "noted"))
+    assert (said(seen, "noted"), seen["figures"]["failures"]) == (1, {})
+    logs = (await server.command("module", "logs", "observer")).stdout
+    assert f"notification {device.bare} {sent['id']} acknowledged receipt" in logs
+    assert (await server.command("module", "deactivate", "observer", "--yes")).returncode == 0
 
 
 async def test_the_tutorial_runs_as_it_stands(server, tmp_path):

@@ -4,7 +4,7 @@ use crate::command::{Outcome, ReplyTo, StateChange};
 use crate::connection::{Claimed, Joining};
 use crate::event::Journal;
 use crate::message::ShardMessage;
-use crate::model::{ConnId, NodeId, Place, States, Ticket};
+use crate::model::{ConnId, Hop, NodeId, Place, States, Ticket};
 use crate::ports::{Ask, Derivation};
 use crate::tap::Tape;
 use std::ops::Range;
@@ -115,6 +115,9 @@ pub enum Effect {
         /// The outcome.
         outcome: Outcome,
     },
+    /// Tell whoever follows a notification that it reached a step; of [`HopStep::Written`](crate::model::HopStep::Written), once the socket has
+    /// taken everything that was sent before.
+    Hop(Box<Hop>),
     /// Tell those who watch that a notification reached a state.
     StateChange(StateChange),
     /// Tell those who follow the events of the store that there is one of which no state change tells.

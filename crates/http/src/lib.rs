@@ -14,7 +14,9 @@
 //!   document describes them. [`problem`] has every error there is, in one table.
 //! - `push/` wakes apps by push services, `push_service/` is a push service itself; `push_settings/` is what an operator says of both.
 //! - `outgoing/` is where this server's own requests may go.
-//! - `metrics/` counts requests and writes `/metrics`; `diagnostics/` are the costliest accounts, traces and dumps.
+//! - `telemetry/` exports spans of OpenTelemetry.
+//! - `metrics/` counts requests and writes `/metrics`; `diagnostics/` are the costliest accounts, traces, probes and dumps; `hops/` takes the steps
+//!   of followed notifications from the shards.
 //! - `public/` is what is served without a key: health, where clients connect, and the console and `/docs` from files inside the binary.
 //! - `app` is what each handler has at hand; what a feature keeps for all requests is a part of it that it names itself, and `parts` lists these.
 //! - `openapi/` lists the routes once; the router and `/openapi.json` are both made from that list. `routes` surrounds them.
@@ -34,6 +36,7 @@ mod demo;
 mod diagnostics;
 mod exposition;
 mod extract;
+mod hops;
 mod intake;
 mod invitations;
 mod links;
@@ -53,6 +56,7 @@ mod random;
 mod request_id;
 mod routes;
 mod serve;
+mod telemetry;
 mod upload;
 mod values;
 mod webhooks;
@@ -62,14 +66,15 @@ pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
 pub use objects::ObjectStore;
 pub use options::{
-    CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, S3Settings, Settings,
-    UploadSettings, WebhookRoots, WebhookSettings,
+    CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, OtelSettings, PushSettings, S3Settings,
+    Settings, UploadSettings, WebhookRoots, WebhookSettings,
 };
 pub use push_service::check as check_push_service;
 pub use push_settings::apps::{ApnsPushType, PushAppSettings, PushApps};
 pub use push_settings::templates::{PushTemplateSettings, PushTemplates};
 pub use push_settings::vapid::VapidKey;
 pub use serve::{Listener, Serves, https, router, serve};
+pub use telemetry::check as check_otel;
 pub use upload::check as check_uploads;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -108,6 +108,17 @@ pub struct Settings {
     pub match_demo: bool,
     /// Other cells, where the node is their front.
     pub cells: CellsSettings,
+    /// Spans of OpenTelemetry.
+    pub otel: OtelSettings,
+}
+
+/// What an operator decides about spans of OpenTelemetry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtelSettings {
+    /// The URL of the receiver, without `/v1/traces`; empty for none.
+    pub endpoint: String,
+    /// Of a million requests that do not say whether they are sampled, so many are.
+    pub sample_per_million: u64,
 }
 
 /// What an operator decides about a front and its cells.
@@ -353,6 +364,7 @@ impl Default for Settings {
             upload: UploadSettings::default(),
             match_demo: false,
             cells: CellsSettings::default(),
+            otel: OtelSettings::default(),
         }
     }
 }

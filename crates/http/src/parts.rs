@@ -6,14 +6,17 @@ use crate::auth::acts::Refusals;
 use crate::auth::quota::Quotas;
 use crate::auth::scram::Derivations;
 use crate::cells::Cells;
+use crate::diagnostics::probe::Probes;
 use crate::diagnostics::trace::Traces;
 use crate::extract::Bodies;
+use crate::hops::Hops;
 use crate::links::Links;
 use crate::metrics::requests::Requests;
 use crate::options::Options;
 use crate::provider::events::{Feeds, Tail};
 use crate::push::Pushes;
 use crate::push_service::PushService;
+use crate::telemetry::Telemetry;
 use crate::upload::Uploads;
 use crate::webhooks::Webhooks;
 use crate::{cells, intake};
@@ -25,6 +28,7 @@ use tokio::sync::Notify;
 /// The app of a node.
 pub(crate) fn app(node: Node, options: Options) -> App {
     let events = Arc::new(Notify::new());
+    let telemetry = Telemetry::new(&options.settings.otel, node.own());
     let parts = Parts::default()
         .with(Keys::default())
         .with(Quotas::default())
@@ -35,6 +39,9 @@ pub(crate) fn app(node: Node, options: Options) -> App {
         .with(Feeds::new(options.settings.stream_events_max, options.settings.streams_max))
         .with(Arc::new(Tail::new(options.settings.stream_events_max, events.clone())))
         .with(Traces::default())
+        .with(Probes::default())
+        .with(Arc::new(Hops::default()))
+        .with(Arc::new(telemetry))
         .with(Arc::new(Webhooks::new(&options)))
         .with(Pushes::new(&options))
         .with(PushService::new(&options))
@@ -45,6 +52,7 @@ pub(crate) fn app(node: Node, options: Options) -> App {
         .with(cells::elsewhere(&options));
     let app = App::new(node, options, events, parts);
     app.on_removed_domain(forget_domain);
+    app.take_hops();
     app
 }
 

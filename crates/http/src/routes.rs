@@ -6,7 +6,7 @@ use crate::links::{self, Front};
 use crate::metrics::requests;
 use crate::problem::{Code, Problem};
 use crate::public::{console, health};
-use crate::{cells, demo, invitations, metrics, openapi, request_id, upload};
+use crate::{cells, demo, invitations, metrics, openapi, request_id, telemetry, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -66,6 +66,7 @@ fn surrounded(routes: Router<App>, app: &App) -> Router {
         .layer(axum::middleware::from_fn(quota::tell))
         .layer(axum::middleware::from_fn_with_state(app.clone(), acts::note))
         .layer(axum::middleware::from_fn_with_state(app.clone(), requests::count))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), telemetry::trace))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(default_header(header::REFERRER_POLICY, "no-referrer"))

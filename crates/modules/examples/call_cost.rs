@@ -30,6 +30,43 @@ const READS: &str = r#"(module
       (br_if $l (local.get $at)))
     (i32.eqz (local.get $sum))))"#;
 
+/// A module that does something bad whenever it is called.
+const HARMFUL: &str = r#"(module
+  (import "carillon:hooks@1" "field" (func $field (param i32 i32 i32) (result i32)))
+  (import "carillon:hooks@1" "output" (func $output (param i32 i32 i32)))
+  (import "carillon:hooks@1" "log" (func $log (param i32 i32)))
+  (memory (export "memory") 1)
+  (func $submit (export "submit_message") (result i32) BODY))"#;
+
+/// What is bad, and its code. Each ends within the fuel of a call.
+const HARMS: &[(&str, &str)] = &[
+    ("loops", "(loop $l (br $l)) (unreachable)"),
+    ("traps", "(unreachable)"),
+    ("calls itself", "(i32.add (call $submit) (i32.const 1))"),
+    (
+        "wants all memory",
+        "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) (unreachable)",
+    ),
+    (
+        "fills its memory again and again",
+        "(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $l)) (unreachable)",
+    ),
+    ("floods the log", "(loop $l (call $log (i32.const 0) (i32.const 60000)) (br $l)) (unreachable)"),
+    (
+        "copies fields for ever",
+        "(loop $l (drop (call $field (i32.const 4) (i32.const 0) (i32.const 60000))) (br $l)) (unreachable)",
+    ),
+    (
+        "calls the host for ever",
+        "(loop $l (drop (call $field (i32.const 77) (i32.const 0) (i32.const 0))) (br $l)) (unreachable)",
+    ),
+    (
+        "writes too much",
+        "(loop $l (call $output (i32.const 2) (i32.const 0) (i32.const 65536)) (call $output (i32.const 3) (i32.const 0) (i32.const 65536)) (br $l)) (unreachable)",
+    ),
+    ("gives no verdict", "(i32.const 77)"),
+];
+
 fn main() {
     let runtime = WasmRuntime::new(Bounds::default());
     let instance = |text: &str| {
@@ -44,10 +81,15 @@ fn main() {
         renewed.renew(START_FUEL).expect("it starts");
     }
     println!("is made anew: {} ns", begun.elapsed().as_nanos() / 1000);
-    let mut endless = instance(&PASS.replace("(i32.const 0)", "(loop $l (br $l)) (unreachable)"));
-    let begun = Instant::now();
-    drop(call(&mut *endless, message()).expect_err("its fuel is used up"));
-    println!("loops until its fuel is used up: {} µs", begun.elapsed().as_micros());
+    for (what, body) in HARMS {
+        let mut harmful = instance(&HARMFUL.replace("BODY", body));
+        let begun = Instant::now();
+        let why = call(&mut *harmful, message()).expect_err("it fails");
+        println!("{what}: ended after {} µs: {why}", begun.elapsed().as_micros());
+        let begun = Instant::now();
+        harmful.renew(START_FUEL).expect("it starts");
+        println!("{what}: made anew in {} µs", begun.elapsed().as_micros());
+    }
     if let Some(file) = std::env::args().nth(1) {
         let code = std::fs::read(&file).expect("a file");
         let begun = Instant::now();

@@ -20,6 +20,7 @@
 //!    export authorise:      func() -> s32                   // 0 allow, 2 reject
 //!    export opened:         func() -> s32                   // 0
 //!    export closed:         func() -> s32                   // 0
+//!    export event:          func() -> s32                   // 0
 //!    export match_tick:     func() -> s32                   // 0 goes on, 1 is over; these three, or none of them
 //!    export match_save:     func() -> s32                   // 0
 //!    export match_load:     func() -> s32                   // 0 taken, else not

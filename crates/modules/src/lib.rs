@@ -9,6 +9,7 @@
 mod abi;
 mod bounds;
 mod check;
+mod event;
 mod guest;
 mod instance;
 mod runtime;

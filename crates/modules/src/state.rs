@@ -1,6 +1,7 @@
 //! What an instance has beside its memory: the call that is under way.
 
 use crate::bounds::Bounds;
+use crate::event::of_event;
 use bytes::Bytes;
 use carillon_core::model::{Audience, Notification, Payload, Priority, UnixMs};
 use carillon_core::ports::modules::{
@@ -226,6 +227,7 @@ pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i
         Subject::Match(subject) => of_match(subject, number),
         Subject::Client(client) => of_client(client, number),
         Subject::Push(push) => of_push(push, number),
+        Subject::Event(event) => of_event(event, number),
     }
 }
 

@@ -65,6 +65,7 @@ pub use cell::{
     Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus,
     OpenLog, Said, Standing, Tells,
 };
+pub use channels::hops::{HopSeen, HopSink};
 pub use channels::taps::{TapSink, Tapped};
 pub use listen::proxies::TrustedProxies;
 pub use listen::{BindError, Bounds, Ports};

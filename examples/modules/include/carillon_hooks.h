@@ -32,6 +32,10 @@ enum carillon_field {
     CARILLON_REASON = 20,
     CARILLON_TITLE = 21,
     CARILLON_CHANNEL = 22,
+    CARILLON_STATE_OF = 23,
+    CARILLON_ACKNOWLEDGED_BY = 24,
+    CARILLON_MEMBERS = 25,
+    CARILLON_OCCUPANT = 26,
 };
 
 enum carillon_output {
@@ -46,7 +50,7 @@ enum carillon_output {
     CARILLON_OUT_TITLE = 8,
 };
 
-// authorise passes or rejects; opened and closed pass.
+// authorise passes or rejects; opened, closed and event pass.
 enum carillon_verdict { CARILLON_PASS = 0, CARILLON_DROP = 1, CARILLON_REJECT = 2, CARILLON_REPLACE = 3 };
 
 // What match_tick returns.

@@ -21,6 +21,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         links(settings),
         uploads(settings),
         push_service(settings),
+        otel(settings),
         match_demo(settings),
         cell(settings),
         https_clients(settings),
@@ -214,6 +215,10 @@ fn uploads(s: &Settings) -> Option<Broken> {
 
 fn push_service(s: &Settings) -> Option<Broken> {
     carillon_http::check_push_service(&s.core.push.service).err().and_then(|(key, rule)| broken(&[key], rule))
+}
+
+fn otel(s: &Settings) -> Option<Broken> {
+    carillon_http::check_otel(&s.http.otel.endpoint).err().and_then(|rule| broken(&["otel.endpoint"], rule))
 }
 
 /// What a node of a cell needs besides the bus.

@@ -522,6 +522,13 @@ settings! {
         "cells.moves_max" = http.cells.moves_max, count(1, 1024, "devices"), Restart;
     }
 
+    "Spans of OpenTelemetry: `docs/book/operations.md`." {
+        /// Where spans are exported to by OTLP over HTTP, as a URL without `/v1/traces`, such as `http://127.0.0.1:4318`; empty for nowhere.
+        "otel.endpoint" = http.otel.endpoint, text(0, 255), Restart;
+        /// Of a million requests that come without a `traceparent`, how many are sampled. Of others whoever sends them decides.
+        "otel.sample_per_million" = http.otel.sample_per_million, count(0, 1_000_000, "requests"), Restart;
+    }
+
     "Webhooks: URLs that are told how notifications ended: `docs/book/webhooks.md`." {
         /// Whether webhooks can have `http://` URLs with public addresses. Without TLS, anyone on the way can read what is sent.
         "webhooks.allow_http" = http.webhooks.allow_http, Kind::Switch, Restart;

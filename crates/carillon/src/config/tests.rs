@@ -235,6 +235,12 @@ fn where_endpoints_are_is_a_url() {
 }
 
 #[test]
+fn where_spans_go_is_a_url() {
+    let says = "carillon.toml:1: otel.endpoint: it is a URL such as http://127.0.0.1:4318";
+    assert_eq!(problems("otel.endpoint = '127.0.0.1:4318'", &[]), says);
+}
+
+#[test]
 fn rules_of_links_name_the_one_to_change() {
     for (file, says) in [
         (

@@ -33,6 +33,8 @@ use std::sync::Arc;
 pub enum Command {
     /// Deliver a notification → [`Outcome::Notified`].
     Notify(Arc<Notification>),
+    /// The same, and every step of it is told ([`Effect::Hop`](crate::Effect::Hop)) on the node of its account's home → [`Outcome::Notified`].
+    NotifyFollowed { notification: Arc<Notification>, context: TraceContext },
     /// Cancel a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
     Cancel { id: NotificationId },
     /// What became of a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
@@ -101,6 +103,7 @@ crate::form! {
         21 = Match { domain, id, request },
         22 = Hears { account, room, said },
         23 = RenderPush { account, text },
+        24 = NotifyFollowed { notification, context },
     }
 }
 
@@ -190,7 +193,9 @@ impl Command {
     /// Bytes of the payload that it carries.
     pub fn payload_bytes(&self) -> usize {
         match self {
-            Command::Notify(notification) => notification.payload.bytes(),
+            Command::Notify(notification) | Command::NotifyFollowed { notification, .. } => {
+                notification.payload.bytes()
+            }
             Command::Topic { op, .. } => op.payload_bytes(),
             Command::Act { stanza, .. } => stanza.memory_bytes(),
             Command::Room { request, .. } => request.bytes(),

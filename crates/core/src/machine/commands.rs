@@ -69,15 +69,13 @@ impl Turn<'_> {
             Command::Hears { account, room, said } => {
                 self.conclude(reply, Outcome::Hearing(self.hearing(&account, &room, said)));
             }
-            Command::RenderPush { account, text } => {
-                let outcome = self.render_push(&account, text);
-                self.conclude(reply, outcome);
-            }
+            Command::RenderPush { account, text } => self.render_push(&account, text, reply),
             Command::TopicFigures { topics } => {
                 let outcome = self.topic_figures(&topics);
                 self.conclude(reply, outcome);
             }
             command @ (Command::Notify(_)
+            | Command::NotifyFollowed { .. }
             | Command::Cancel { .. }
             | Command::Trace { .. }
             | Command::CountReached { .. }
@@ -91,11 +89,12 @@ impl Turn<'_> {
     }
 
     /// What the devices of an account are to show of a push, as the modules have it.
-    fn render_push(&mut self, account: &BareJid, text: Box<PushText>) -> Outcome {
-        Outcome::PushText(match self.cx.pipeline.render_push {
+    fn render_push(&mut self, account: &BareJid, text: Box<PushText>, reply: ReplyTo) {
+        let text = match self.cx.pipeline.render_push {
             Some(render) => render(account, text, &mut self.cx),
             None => Some(text),
-        })
+        };
+        self.conclude(reply, Outcome::PushText(text));
     }
 
     fn topic_figures(&self, topics: &[TopicId]) -> Outcome {

@@ -80,7 +80,9 @@ impl Turn<'_> {
 
     fn subject_of(&self, command: &Command) -> Subject {
         match command {
-            Command::Notify(notification) => Subject::Account(notification.to.clone()),
+            Command::Notify(notification) | Command::NotifyFollowed { notification, .. } => {
+                Subject::Account(notification.to.clone())
+            }
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
             | Command::RemoveAccount { account, .. }

@@ -64,6 +64,11 @@ pub enum RoomOp {
         /// Whom the answer is for.
         reply: ReplyTo,
     },
+    /// A private message is refused by a module, where the account of the occupant is at home: an error, of that occupant to the one that sent it.
+    Refused {
+        /// The error.
+        error: Box<Stanza>,
+    },
     /// A shard fell behind with giving what the room says, or caught up.
     Pace {
         /// Which shard it is.
@@ -80,6 +85,7 @@ crate::form! {
         2 = Back { seat, presence, role },
         3 = Command { request, reply },
         4 = Pace { place, is_behind },
+        5 = Refused { error },
     }
 }
 
@@ -91,6 +97,7 @@ impl RoomOp {
             RoomOp::Back { presence, .. } => presence.memory_bytes(),
             RoomOp::Gone { client, .. } => client.as_str().len(),
             RoomOp::Command { request, .. } => request.bytes(),
+            RoomOp::Refused { error } => error.memory_bytes(),
             RoomOp::Pace { .. } => 0,
         }
     }

@@ -15,6 +15,7 @@ mod endpoint;
 mod event;
 mod game;
 mod granted;
+mod hop;
 mod id;
 mod inbox;
 mod invitation;
@@ -74,6 +75,7 @@ pub use game::{
     MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,
     RatingWindow, Seating, TicketState, TicketView, queue_address,
 };
+pub use hop::{Hop, HopStep, TraceContext};
 pub use id::{
     AccountId, ActId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
     NotificationId, OperationId, Partition, Partitions, Place, PushId, RegistrationId, Revision, RoomId,

@@ -6,7 +6,7 @@
 //!
 //! [`Compiled`] is made off the shards; [`Instance::call`] runs within a shard's turn, and its work is bounded by the fuel it is given.
 
-use crate::model::{Notification, Transport, UnixMs};
+use crate::model::{Event, Notification, Transport, UnixMs};
 use crate::sasl::Failure as LoginFailure;
 use bytes::Bytes;
 use carillon_wire::stanza::{Condition, Stanza};
@@ -39,11 +39,13 @@ pub enum ModuleHook {
     Closed,
     /// What a push tells an app, before its push service is asked.
     PushRender,
+    /// An event is stored, of those that webhooks are told of.
+    Event,
 }
 
 impl ModuleHook {
     /// All of them.
-    pub const ALL: [ModuleHook; 11] = [
+    pub const ALL: [ModuleHook; 12] = [
         ModuleHook::SubmitMessage,
         ModuleHook::RoomMessage,
         ModuleHook::Notification,
@@ -55,6 +57,7 @@ impl ModuleHook {
         ModuleHook::Opened,
         ModuleHook::Closed,
         ModuleHook::PushRender,
+        ModuleHook::Event,
     ];
 
     /// Its name: that of the function which a module exports for it.
@@ -71,6 +74,7 @@ impl ModuleHook {
             ModuleHook::Opened => "opened",
             ModuleHook::Closed => "closed",
             ModuleHook::PushRender => "push_render",
+            ModuleHook::Event => "event",
         }
     }
 
@@ -98,7 +102,8 @@ impl HookSet {
         .with(ModuleHook::PushRender);
 
     /// Those that are told something and decide nothing.
-    pub const OBSERVERS: HookSet = HookSet(0).with(ModuleHook::Opened).with(ModuleHook::Closed);
+    pub const OBSERVERS: HookSet =
+        HookSet(0).with(ModuleHook::Opened).with(ModuleHook::Closed).with(ModuleHook::Event);
 
     /// Those that are about accounts.
     pub const ACCOUNTS: HookSet = HookSet(HookSet::FILTERS.0 | HookSet::OBSERVERS.0);
@@ -151,6 +156,8 @@ pub enum Subject {
     Client(Box<ClientSubject>),
     /// What a push tells.
     Push(Box<PushText>),
+    /// Something that happened.
+    Event(Box<Event>),
 }
 
 /// What a module is told of a client.

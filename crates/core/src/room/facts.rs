@@ -6,7 +6,7 @@ use super::home::RoomState;
 use super::step::Change;
 use crate::Effect;
 use crate::model::{
-    DomainId, RoomAction, RoomAffiliation, RoomEvents, RoomFact, RoomKind, RoomMember, RoomMemberFact,
+    DomainId, Event, RoomAction, RoomAffiliation, RoomEvents, RoomFact, RoomKind, RoomMember, RoomMemberFact,
     RoomRecord,
 };
 use crate::session::Cx;
@@ -17,10 +17,22 @@ use std::collections::BTreeMap;
 /// The field of a room of MUC Light that is its subject.
 const LIGHT_SUBJECT: &str = "subject";
 
-/// Facts may have been stored: those who follow events look for them.
-pub(super) fn stored(domain: DomainId, cx: &mut Cx<'_>) {
-    if cx.out.events_watched && policy(domain, cx) != RoomEvents::Off {
+/// Facts may have been stored: those who follow events look for them, and features are told which they are.
+pub(super) fn stored(domain: DomainId, cx: &mut Cx<'_>, facts: impl FnOnce(&Cx<'_>) -> Vec<RoomFact>) {
+    if policy(domain, cx) == RoomEvents::Off {
+        return;
+    }
+    if cx.out.events_watched {
         cx.out.push(Effect::EventStored);
+    }
+    if cx.pipeline.event.is_empty() {
+        return;
+    }
+    for fact in facts(cx) {
+        let event = Event::Room(Box::new(fact), None);
+        for hook in &cx.pipeline.event {
+            hook(&event, cx);
+        }
     }
 }
 

@@ -76,7 +76,9 @@ impl HomeKind for Room {
         let client = match op {
             RoomOp::Stanza { stanza, .. } => stanza.from.as_ref(),
             RoomOp::Gone { client, .. } => Some(client),
-            RoomOp::Back { .. } | RoomOp::Command { .. } | RoomOp::Pace { .. } => None,
+            RoomOp::Back { .. } | RoomOp::Command { .. } | RoomOp::Refused { .. } | RoomOp::Pace { .. } => {
+                None
+            }
         };
         client.is_some() && client == said.from.as_ref()
     }
@@ -89,7 +91,9 @@ impl HomeKind for Room {
             return Concurrency::Alone;
         }
         let weight = match op {
-            RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => Weight::Nothing,
+            RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Refused { .. } | RoomOp::Pace { .. } => {
+                Weight::Nothing
+            }
             RoomOp::Command { request, .. } => request::weight_of(request),
             RoomOp::Stanza { stanza, .. } => request::weight(stanza),
         };

@@ -30,8 +30,8 @@ use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
 use crate::model::{
-    ArchiveFilter, ArchiveId, ArchiveStart, RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord,
-    Settlement, Ticket,
+    ArchiveFilter, ArchiveId, ArchiveStart, RoomAction, RoomAffiliation, RoomKey, RoomKind, RoomMember,
+    RoomRecord, Settlement, Ticket,
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
@@ -91,7 +91,9 @@ impl Rooms {
                 pushed => pushed,
             },
             RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } | RoomOp::Command { .. } | RoomOp::Pace { .. } => self.homes.push(key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } | RoomOp::Refused { .. } | RoomOp::Pace { .. } => {
+                self.homes.push(key, op)
+            }
         };
         match pushed {
             Pushed::Now(op) => {
@@ -196,7 +198,7 @@ fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, refusal: RoomRefusal, 
         }
         RoomOp::Back { seat, presence, .. } => left_behind(seat, &presence, cx),
         RoomOp::Command { reply, .. } => Asker::Command(reply).refused(refusal, cx),
-        RoomOp::Gone { .. } | RoomOp::Pace { .. } => {}
+        RoomOp::Gone { .. } | RoomOp::Refused { .. } | RoomOp::Pace { .. } => {}
     }
 }
 
@@ -212,7 +214,7 @@ fn is_told_to_all(op: &RoomOp) -> bool {
             **request,
             RoomRequest::Describe | RoomRequest::Occupants { .. } | RoomRequest::Destroy { .. }
         ),
-        RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => false,
+        RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Refused { .. } | RoomOp::Pace { .. } => false,
     }
 }
 
@@ -256,7 +258,8 @@ impl Home {
             }
             (RoomOp::Command { request, reply }, None) => self.command_to_nothing(*request, reply, key, cx),
             (RoomOp::Back { seat, presence, .. }, None) => left_behind(seat, &presence, cx),
-            (RoomOp::Gone { .. }, None) | (RoomOp::Pace { .. }, _) => {}
+            (RoomOp::Refused { error }, Some(_)) => self.refused(*error, cx),
+            (RoomOp::Gone { .. } | RoomOp::Refused { .. }, None) | (RoomOp::Pace { .. }, _) => {}
         }
     }
 
@@ -411,7 +414,9 @@ impl Home {
                 self.remembered(record, *entering, RoomArchivePage::answer(answer));
             }
             Step::Create(creator) => self.created(creator, CreateRoom::answer(answer), key, cx),
-            Step::Keep { said, asker } => self.kept(*said, asker, KeepRoomMessage::answer(answer), key, cx),
+            Step::Keep { said, asker, fact } => {
+                self.kept(*said, asker, fact, KeepRoomMessage::answer(answer), key, cx);
+            }
             Step::Change { record, change, asker } => {
                 self.changed(record, change, asker, answer, key, cx);
             }
@@ -420,7 +425,11 @@ impl Home {
                 Ok(done) => {
                     if done.is_ok() {
                         told::destroyed(&self.state.address, told::Destroyed::Empty, None, cx);
-                        facts::stored(key.domain, cx);
+                        facts::stored(key.domain, cx, |cx| {
+                            let destroyed =
+                                self.state.fact(key.domain, None, || RoomAction::Destroyed(None), cx);
+                            destroyed.into_iter().collect()
+                        });
                     }
                     self.destroyed(None, None, None, cx);
                 }

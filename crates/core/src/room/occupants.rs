@@ -81,6 +81,17 @@ impl Occupant {
         self.clients.iter().map(|client| client.seat).collect()
     }
 
+    /// Its clients, as those of each shard are given something.
+    pub(super) fn clients_by_place(&self) -> BTreeMap<Place, Vec<RoomRecipient>> {
+        let mut by_place = BTreeMap::<_, Vec<_>>::new();
+        for client in &self.clients {
+            let recipient =
+                RoomRecipient { session: client.seat.session, sees_addresses: self.is_moderator() };
+            by_place.entry(client.seat.place).or_default().push(recipient);
+        }
+        by_place
+    }
+
     /// Whether it moderates.
     pub(super) fn is_moderator(&self) -> bool {
         self.role == Role::Moderator

@@ -182,7 +182,10 @@ impl Home {
                 let record: Arc<RoomRecord> = Arc::from(record);
                 self.state.note_members(&record, cx);
                 told::created(&self.state.address, creator.account().as_ref(), cx);
-                facts::stored(key.domain, cx);
+                facts::stored(key.domain, cx, |cx| {
+                    let by = creator.account();
+                    self.state.facts_of_creation(key.domain, by.as_ref(), &record.members, cx)
+                });
                 self.open(record.clone());
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
@@ -245,7 +248,9 @@ impl Home {
         match change.is_done(answer) {
             Ok(Ok(false)) => self.change(&record, change, asker, key, cx),
             Ok(Ok(true)) => {
-                facts::stored(key.domain, cx);
+                facts::stored(key.domain, cx, |cx| {
+                    self.state.facts_of(&change, &record, asker.account().as_ref(), cx)
+                });
                 if matches!(change, Change::Destroy { .. }) {
                     let by = asker.account();
                     told::destroyed(&self.state.address, Destroyed::Wanted, by.as_ref(), cx);

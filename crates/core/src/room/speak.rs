@@ -3,7 +3,7 @@
 use super::asker::{Asker, refuse, reply};
 use super::enter::LOST;
 use super::facts;
-use super::home::{Home, give};
+use super::home::{Home, give, give_clients};
 use super::occupants::Occupant;
 use super::step::{Change, Step};
 use super::xml::{form, request, user};
@@ -11,7 +11,7 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
-    AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomConfig, RoomEntry, RoomKey, RoomMember,
+    AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomConfig, RoomEntry, RoomFact, RoomKey, RoomMember,
     RoomMessageFact, RoomRecord, RoomRole as Role, RoomSubject, Settlement, UnixMs,
 };
 use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
@@ -138,7 +138,8 @@ impl Home {
             let (from, stanza_id) = (said.from.clone(), said.id.clone());
             RoomAction::Message(RoomMessageFact { id: ArchiveId(0), from, stanza_id })
         };
-        let fact = self.state.fact(record.domain, by, action, cx);
+        let fact = self.state.fact(record.domain, by, action, cx).map(Box::new);
+        let told = fact.clone().filter(|_| !cx.pipeline.event.is_empty());
         let question = KeepRoomMessage {
             room: record.id,
             received: cx.now.unix,
@@ -148,9 +149,9 @@ impl Home {
             displayed: mam::displayed(&said),
             wake,
             listeners,
-            fact: fact.map(Box::new),
+            fact,
         };
-        self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
+        self.ask(key, question, Step::Keep { said: Box::new(said), asker, fact: told }, cx);
     }
 
     /// Whom a message wakes: those who are mentioned in it and are not there; and when those who want every message. Who of them hears the room is looked at
@@ -176,6 +177,7 @@ impl Home {
         &mut self,
         mut said: Stanza,
         asker: Asker,
+        fact: Option<Box<RoomFact>>,
         answer: Result<Result<ArchiveId, Missing>, Fault>,
         key: &RoomKey,
         cx: &mut Cx<'_>,
@@ -184,7 +186,7 @@ impl Home {
         match answer {
             Ok(Ok(id)) => {
                 self.state.newest = self.state.newest.max(id);
-                facts::stored(key.domain, cx);
+                facts::stored(key.domain, cx, |_| fact.map(|fact| numbered(*fact, id)).into_iter().collect());
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.said(Arc::new(SharedStanza::new(said)), Some(id), cx);
                 asker.done(RoomOutcome::Said(Some(id)), cx);
@@ -230,8 +232,19 @@ impl Home {
             target.ok_or(StanzaError::new(Condition::ItemNotFound).with_text("nobody has this nick"))?;
         let mut told = spoken(stanza, sender);
         told.payload.push_element(&Element::new("x", ns::MUC_USER));
-        self.state.give_occupant(target, &[RoomStanza::for_all(told)], &RoomAbout::Others, cx);
+        // To all of its clients at once: a module decides once for its account.
+        for (place, clients) in target.clients_by_place() {
+            give_clients(place, Arc::new(clients), &[RoomStanza::for_all(told.clone())], &[], cx);
+        }
         Ok(())
+    }
+
+    /// An occupant's account does not take a private message: its sender is told, under the address that it was sent to.
+    pub(super) fn refused(&self, mut error: Stanza, cx: &mut Cx<'_>) {
+        let nick = error.to.take().and_then(|to| to.resource().map(Box::<str>::from));
+        if let Some(sender) = nick.and_then(|nick| self.state.occupants.named(&nick)) {
+            self.state.give_occupant(sender, &[RoomStanza::for_all(error)], &RoomAbout::Others, cx);
+        }
     }
 
     /// A request or an answer to an occupant's client (XEP-0045 §17.4).
@@ -453,4 +466,12 @@ pub(super) fn of_room(room: &BareJid, payload: &Element) -> Stanza {
 /// Gives a client stanzas.
 pub(super) fn send(seat: RoomSeat, stanzas: Vec<Stanza>, cx: &mut Cx<'_>) {
     give(seat, false, stanzas.into_iter().map(RoomStanza::for_all).collect(), RoomAbout::Others, cx);
+}
+
+/// The fact that a message was kept, with the number that the store has given it.
+fn numbered(mut fact: RoomFact, number: ArchiveId) -> RoomFact {
+    if let RoomAction::Message(message) = &mut fact.action {
+        message.id = number;
+    }
+    fact
 }

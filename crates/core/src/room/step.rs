@@ -4,7 +4,9 @@ use super::asker::Asker;
 use super::occupants::OccupantId;
 use crate::command::{ReplyTo, RoomPhoto};
 use crate::message::{RoomOp, RoomSeat};
-use crate::model::{ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
+use crate::model::{
+    ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomFact, RoomMember, RoomRecord, RoomSubject,
+};
 use crate::session::mam::Query;
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
@@ -20,8 +22,8 @@ pub(super) enum Step {
     History { record: Arc<RoomRecord>, entering: Box<RoomOp> },
     /// To create it.
     Create(Creator),
-    /// To keep a message, which is then said.
-    Keep { said: Box<Stanza>, asker: Asker },
+    /// To keep a message, which is then said; what others are told of that, if a feature wants to know.
+    Keep { said: Box<Stanza>, asker: Asker, fact: Option<Box<RoomFact>> },
     /// To change something.
     Change { record: Arc<RoomRecord>, change: Change, asker: Asker },
     /// To remove it, because nobody is in it any more.

@@ -272,6 +272,11 @@ impl World {
         self.node.set_modules(make);
     }
 
+    /// The steps of followed notifications that nobody has looked at.
+    pub(crate) fn hops(&mut self) -> &mut Vec<Hop> {
+        &mut self.node.hops
+    }
+
     /// How a module does, over all shards.
     pub(crate) fn module(&self, name: &str) -> String {
         let mut sum = Vec::new();

@@ -121,6 +121,11 @@ pub(crate) async fn own_and_home(app: &App, account: &BareJid) -> Result<Option<
     Ok(Some((name(&cell, app.node.own()), name(&cell, home))))
 }
 
+/// The name of a node, as [`own_and_home`] names it.
+pub(crate) fn name_of(app: &App, node: NodeId) -> String {
+    name(&view(app), node)
+}
+
 /// The name of a node; its number where the name is not known yet.
 fn name(cell: &CellView, node: NodeId) -> String {
     let known = cell.members.iter().find(|member| member.node == node);

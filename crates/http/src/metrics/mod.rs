@@ -60,6 +60,9 @@ fn figures(app: &App) -> impl IntoResponse + use<> {
     text.push_str(&lanes(&app.node.store_lanes()));
     text.push_str(&cells::metrics::text(app));
     text.push_str(&traces(app.traces()));
+    if let Some(figures) = app.telemetry().figures() {
+        text.push_str(&spans(figures));
+    }
     text.push_str(&pushes(app.pushes().figures()));
     if let Some(results) = app.push_service().figures() {
         text.push_str(&web_push(results));
@@ -113,6 +116,20 @@ fn traces(traces: &Traces) -> String {
     page.counter("carillon_trace_lines_total", "Lines that traces told.", of(&traces.lines));
     let help = "Entries that traces did not tell, because they came too fast or were not read in time.";
     page.counter("carillon_trace_missed_total", help, of(&traces.missed));
+    page.into_text()
+}
+
+/// The figures of spans of OpenTelemetry, where they are exported.
+fn spans(figures: &crate::telemetry::Figures) -> String {
+    let mut page = Page::default();
+    let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+    let help = "Spans of OpenTelemetry, by what became of them: `exported`, `dropped` (there was no room for them), `failed` (the receiver did not take them).";
+    let results = [
+        ("exported", of(&figures.exported)),
+        ("dropped", of(&figures.dropped)),
+        ("failed", of(&figures.failed)),
+    ];
+    page.counters("carillon_otel_spans_total", help, "result", results);
     page.into_text()
 }
 

@@ -41,6 +41,7 @@ const BODIES: &[(&str, &str)] = &[
     ("enrolDevice", r#"{"id": "alice"}"#),
     ("rotateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("validateSecret", r#"{"secret": "correct horse battery staple"}"#),
+    ("sendProbe", r#"{"to": "alice", "audience": "active", "timeout": 1}"#),
     ("startDrain", r#"{"over_ms": 60000, "to": "chat2.games.example"}"#),
     ("rotateKey", r#"{"overlap_ms": 3600000}"#),
     (

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::cells::{api as cell, transfer};
 use crate::cluster;
 use crate::consumer::{credentials, devices, subscriptions};
-use crate::diagnostics::{dump, top, trace};
+use crate::diagnostics::{dump, probe, top, trace};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
@@ -207,6 +207,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
         .routes(routes!(trace::trace))
+        .routes(routes!(probe::send))
         .routes(routes!(top::top))
         .routes(routes!(audit::list, audit::log))
         .routes(routes!(dump::dump))

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::Granted;
 use crate::problem::{Code, Problem};
 use crate::values::time::now;
-use crate::{random, request_id};
+use crate::{random, request_id, telemetry};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -260,7 +260,7 @@ pub(crate) async fn to_the_end(
     if !is_keyed {
         return work.await;
     }
-    match tokio::spawn(request_id::kept(work)).await {
+    match tokio::spawn(request_id::kept(telemetry::kept(work))).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

@@ -111,6 +111,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
+    app.telemetry().close().await;
 }
 
 /// The API of `node` as a router, for those who serve it themselves or test it. Within a runtime of Tokio, which sends the events to

@@ -3,7 +3,7 @@
 use crate::provider::events::RoomEventView;
 use crate::provider::notifications::NotificationView;
 use bytes::Bytes;
-use carillon_core::model::{DeadLetter, Event, UnixMs, Webhook};
+use carillon_core::model::{DeadLetter, Event, NotificationId, UnixMs, Webhook};
 
 /// Events of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(super) struct Batch {
 pub(super) struct Prepared {
     /// Its number.
     pub(super) number: u64,
+    /// The notification that it is about; none of a room.
+    pub(super) of: Option<NotificationId>,
     /// When it happened.
     pub(super) ended: UnixMs,
     /// Its JSON.
@@ -61,12 +63,13 @@ impl Prepared {
         };
         let view = EventView { id: number, about };
         let body = serde_json::to_vec(&view).expect("an event is strings and numbers");
-        Prepared { number, ended: event.at(), body: body.into() }
+        let of = event.trace().map(|trace| trace.id);
+        Prepared { number, of, ended: event.at(), body: body.into() }
     }
 
     /// One that was not taken before.
     pub(super) fn again(letter: DeadLetter) -> Prepared {
-        Prepared { number: letter.event, ended: letter.failure.at, body: letter.body }
+        Prepared { number: letter.event, of: None, ended: letter.failure.at, body: letter.body }
     }
 }
 
@@ -133,7 +136,7 @@ pub(super) mod tests {
     };
 
     fn event(number: u64, bytes: usize) -> Prepared {
-        Prepared { number, ended: UnixMs(0), body: vec![b'1'; bytes].into() }
+        Prepared { number, of: None, ended: UnixMs(0), body: vec![b'1'; bytes].into() }
     }
 
     fn numbers(batch: &Batch) -> Vec<u64> {

@@ -5,9 +5,10 @@ use super::signature;
 use crate::options::{PushSettings, WebhookRoots, WebhookSettings};
 use crate::outgoing::address::{is_among, is_public};
 use crate::problem::{Code, Problem};
+use crate::telemetry;
 use crate::values::time::now;
 use axum::http::Uri;
-use carillon_core::model::WebhookSecret;
+use carillon_core::model::{TraceContext, WebhookSecret};
 use ipnet::IpNet;
 use std::io::Read;
 use std::net::IpAddr;
@@ -48,6 +49,8 @@ pub(super) struct Message {
     pub(super) id: String,
     pub(super) secret: WebhookSecret,
     pub(super) body: Vec<u8>,
+    /// The span of the request, if it is sampled.
+    pub(super) trace: Option<TraceContext>,
 }
 
 /// What came of a request.
@@ -143,7 +146,8 @@ impl Client {
 
     fn exchange(&self, message: &Message) -> Attempt {
         let (began, timestamp) = (Instant::now(), now().0 / 1000);
-        let headers = signature::headers(&message.secret, &message.id, timestamp, &message.body);
+        let mut headers = signature::headers(&message.secret, &message.id, timestamp, &message.body);
+        headers.extend(message.trace.map(|trace| (telemetry::TRACEPARENT, telemetry::traceparent(trace))));
         let (outcome, status) = match self.post(&message.url, &headers, &message.body) {
             Ok((status, said, retry_after)) => (Outcome::of(status, said, retry_after), Some(status)),
             Err(error) => (Outcome::Down(error, None), None),

@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, EVENTS_MAX, Gap, Prepared};
 use super::rules::{Settled, settle};
+use super::span::Traced;
 use crate::app::App;
 use crate::provider::events::Numbered;
 use crate::random;
@@ -49,7 +50,12 @@ impl Delivery {
         if batch.is_empty() {
             return Delivered::Passed(batch.through);
         }
-        let attempt = app.webhooks().send_batch(&webhook, &batch).await;
+        let traced = Traced::begin(app, &batch);
+        let context = traced.as_ref().map(|traced| traced.context);
+        let attempt = app.webhooks().send_batch(&webhook, &batch, context).await;
+        if let Some(traced) = traced {
+            traced.end(app, &webhook, &attempt);
+        }
         let settled =
             settle(&webhook.progress, &batch, &attempt.outcome, now(), app.webhooks().patience, |most| {
                 random::number() % (most + 1)

@@ -12,6 +12,7 @@ mod figures;
 mod rules;
 mod sender;
 mod signature;
+mod span;
 
 pub(crate) use client::{Attempt, Call, Client};
 pub(crate) use figures::Figures;
@@ -23,7 +24,7 @@ use crate::app::App;
 use crate::options::Options;
 use crate::problem::Problem;
 use batch::{Batch, Prepared};
-use carillon_core::model::{DeadLetter, Webhook, WebhookId};
+use carillon_core::model::{DeadLetter, TraceContext, Webhook, WebhookId};
 use client::Message;
 use figures::Counters;
 use rules::Patience;
@@ -106,7 +107,7 @@ impl Webhooks {
     /// Sends a request that tells of nothing, beside all others.
     pub(crate) async fn test(&self, webhook: &Webhook, id: String) -> Attempt {
         let _room = self.calls.acquire().await;
-        self.send(webhook, id, batch::test_body(webhook), 0).await
+        self.send(webhook, id, batch::test_body(webhook), 0, None).await
     }
 
     /// Sends events that were not taken before, beside all others: as many of the first as a request has room for. Says how many they
@@ -114,15 +115,23 @@ impl Webhooks {
     pub(crate) async fn send_again(&self, webhook: &Webhook, letters: Vec<DeadLetter>) -> (usize, Attempt) {
         let _room = self.calls.acquire().await;
         let batch = Batch::of(letters.into_iter().map(Prepared::again), 0, false);
-        (batch.events.len(), self.send_batch(webhook, &batch).await)
+        (batch.events.len(), self.send_batch(webhook, &batch, None).await)
     }
 
-    async fn send_batch(&self, webhook: &Webhook, batch: &Batch) -> Attempt {
-        self.send(webhook, batch.id(webhook), batch.body(webhook), batch.events.len()).await
+    async fn send_batch(&self, webhook: &Webhook, batch: &Batch, trace: Option<TraceContext>) -> Attempt {
+        self.send(webhook, batch.id(webhook), batch.body(webhook), batch.events.len(), trace).await
     }
 
-    async fn send(&self, webhook: &Webhook, id: String, body: Vec<u8>, events: usize) -> Attempt {
-        let message = Message { url: webhook.url.clone(), id, secret: webhook.secret.clone(), body };
+    async fn send(
+        &self,
+        webhook: &Webhook,
+        id: String,
+        body: Vec<u8>,
+        events: usize,
+        trace: Option<TraceContext>,
+    ) -> Attempt {
+        let (url, secret) = (webhook.url.clone(), webhook.secret.clone());
+        let message = Message { url, id, secret, body, trace };
         let attempt = self.client.send(message).await;
         self.counters.request(&attempt.outcome, events);
         attempt

@@ -139,7 +139,8 @@ mod tests {
     /// Events of these numbers, which happened a second ago, and what was examined with them.
     fn batch(numbers: &[u64]) -> Batch {
         let ended = UnixMs(NOW.0 - 1000);
-        let event = |number: &u64| Prepared { number: *number, ended, body: format!("{number}").into() };
+        let event =
+            |number: &u64| Prepared { number: *number, of: None, ended, body: format!("{number}").into() };
         Batch { events: numbers.iter().map(event).collect(), through: 99, gap: None }
     }
 

@@ -69,6 +69,7 @@ const USED: &[&str] = &[
     "updateDomain",
     "getAccount",
     "lookUpPresence",
+    "sendProbe",
     "sendMessage",
     "putContact",
     "putPushTemplates",

@@ -1,18 +1,23 @@
 //! What modules are told of accounts: messages that have come, logins, sessions and pushes.
 
 use crate::guests::*;
-use carillon_core::model::{Transport, UnixMs};
+use carillon_core::model::{
+    AcknowledgedBy, ArchiveId, Audience, DomainId, Event, NotificationId, NotificationState, Priority,
+    RoomAction, RoomAffiliation, RoomFact, RoomMemberFact, RoomMessageFact, Trace, Transport, UnixMs,
+};
 use carillon_core::ports::modules::*;
 use carillon_core::sasl;
 use carillon_wire::Framing;
+use carillon_wire::jid::{BareJid, Jid};
 
 /// The hooks that are about more than what an account sends.
-const HOOKS: [ModuleHook; 5] = [
+const HOOKS: [ModuleHook; 6] = [
     ModuleHook::Arrived,
     ModuleHook::Authorise,
     ModuleHook::PushRender,
     ModuleHook::Opened,
     ModuleHook::Closed,
+    ModuleHook::Event,
 ];
 
 /// A module with this function for a hook.
@@ -47,10 +52,38 @@ fn push() -> PushText {
     }
 }
 
+fn ended() -> Event {
+    Event::Notification(Trace {
+        id: NotificationId(7),
+        to: BareJid::new("bob@localhost").expect("an address"),
+        audience: Audience::Always,
+        priority: Priority::High,
+        state: NotificationState::Acknowledged,
+        accepted: UnixMs(1),
+        expires: None,
+        collapse_key: Some("k".into()),
+        key: None,
+        send_at: None,
+        stored: Some(UnixMs(1)),
+        sent: Some(UnixMs(2)),
+        ended: Some(UnixMs(3)),
+        acknowledged_by: Some(AcknowledgedBy::Receipt),
+        reason: None,
+        opened: None,
+    })
+}
+
+fn fact(action: RoomAction) -> Event {
+    let jid = |text| BareJid::new(text).expect("an address");
+    let (room, by) = (jid("tea@rooms.localhost"), Some(jid("alice@localhost")));
+    Event::Room(Box::new(RoomFact { domain: DomainId(1), room, at: UnixMs(3), by, action }), None)
+}
+
 fn subject(hook: ModuleHook) -> Subject {
     match hook {
         ModuleHook::Arrived => Subject::Message(message("hello")),
         ModuleHook::PushRender => Subject::Push(Box::new(push())),
+        ModuleHook::Event => Subject::Event(Box::new(ended())),
         _ => Subject::Client(Box::new(client())),
     }
 }
@@ -65,14 +98,20 @@ fn said(hook: ModuleHook, body: &str) -> Result<Verdict, Failure> {
 
 /// The fields from this number on, as a module logs them, and `-` for one that is not there.
 fn read(hook: ModuleHook, numbers: impl IntoIterator<Item = i32>) -> Vec<String> {
+    read_of(hook, &subject(hook), numbers)
+}
+
+/// The same of what this is about.
+fn read_of(hook: ModuleHook, about: &Subject, numbers: impl IntoIterator<Item = i32>) -> Vec<String> {
     let one = |number: i32| {
         let body = format!(
             "(local $n i32) (local.set $n (call $field (i32.const {number}) (i32.const 1024) (i32.const 200)))
              (if (i32.ge_s (local.get $n) (i32.const 0)) (then (call $log (i32.const 1024) (local.get $n))))
              (i32.const 0)"
         );
-        let done = ask(&mut *of(hook, &body), hook);
-        assert_eq!(done.subject, subject(hook));
+        let call = Call { hook, subject: about.clone(), now: UnixMs(7), seed: 1, fuel: CALL_FUEL };
+        let done = of(hook, &body).call(call);
+        assert_eq!(done.subject, *about);
         done.notes.lines.first().map_or("-".to_owned(), ToString::to_string)
     };
     numbers.into_iter().map(one).collect()
@@ -145,7 +184,7 @@ fn a_module_allows_a_login_or_says_why_not() {
 
 #[test]
 fn what_observes_decides_nothing() {
-    for hook in [ModuleHook::Opened, ModuleHook::Closed] {
+    for hook in [ModuleHook::Opened, ModuleHook::Closed, ModuleHook::Event] {
         let counts = "(call $count (i32.const 3) (i32.const 5)) (i32.const 0)";
         let done = ask(&mut *of(hook, counts), hook);
         assert_eq!((done.result, done.notes.counts[3]), (Ok(Verdict::Noted), 5));
@@ -178,6 +217,40 @@ fn a_module_reads_and_replaces_what_a_push_shows() {
     assert_eq!(said(ModuleHook::PushRender, &bytes), Err(Failure::Verdict));
     // A message has no title.
     assert_eq!(said(ModuleHook::Arrived, &title), Err(Failure::Verdict));
+}
+
+#[test]
+fn a_module_reads_what_an_event_tells() {
+    let id = NotificationId(7).to_string();
+    let numbers = [0, 1, 2, 3, 4, 6, 7, 8, 20, 23, 24];
+    let told = [
+        "notification",
+        "-",
+        "bob@localhost",
+        &id,
+        "-",
+        "always",
+        "high",
+        "k",
+        "-",
+        "acknowledged",
+        "receipt",
+    ];
+    assert_eq!(read(ModuleHook::Event, numbers), told);
+    let of_room =
+        |action| read_of(ModuleHook::Event, &Subject::Event(Box::new(fact(action))), [0, 1, 2, 3, 5, 25, 26]);
+    let room = ["alice@localhost", "tea@rooms.localhost"];
+    let account = BareJid::new("bob@localhost").expect("an address");
+    let change = RoomMemberFact { account, was: RoomAffiliation::None, is: RoomAffiliation::Member };
+    let members = ["room_members", room[0], room[1], "-", "-", "bob@localhost none member", "-"];
+    assert_eq!(of_room(RoomAction::Members(vec![change])), members);
+    let from = Some(Jid::new("tea@rooms.localhost/Ali").expect("an address"));
+    let said = RoomMessageFact { id: ArchiveId(9), from, stanza_id: Some("m1".into()) };
+    let message = ["room_message", room[0], room[1], "9", "-", "-", "tea@rooms.localhost/Ali"];
+    assert_eq!(of_room(RoomAction::Message(said)), message);
+    // What people wrote is not told.
+    let subject = ["room_subject", room[0], room[1], "-", "-", "-", "-"];
+    assert_eq!(of_room(RoomAction::Subject(Some("a secret".into()))), subject);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The inbox of a shard: everything that reaches it from other threads. It is bounded, and the shard takes all of it once
 //! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
+use super::hops::HopSink;
 use super::join::{AllDone, Countdown};
 use super::replies::Replies;
 use super::taps::TapSink;
@@ -153,6 +154,8 @@ pub(crate) enum Control {
     Kinds(Kinds),
     /// Follow an account.
     Tap(Box<(Order, TapSink)>),
+    /// Tell this one of the steps of followed notifications.
+    FollowHops(HopSink),
     /// End a tap.
     Untap(u64),
     /// Give the accounts that cost most; the token is dropped when that is done.

@@ -135,6 +135,7 @@ impl<M: Machine> EventLoop<M> {
                     self.effects.journal.keep(kinds);
                 }
             }
+            Control::FollowHops(sink) => self.io.hops.set(sink),
             Control::Tap(tap) => self.tap(*tap),
             Control::Untap(tap) => self.untap(tap),
             Control::Top(take, done) => {

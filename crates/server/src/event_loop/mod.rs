@@ -206,6 +206,8 @@ impl<M: Machine> EventLoop<M> {
         }
         self.update_clock();
         let began = self.now.mono;
+        // Before what clients say of what they have is read.
+        self.io.look_at_hops();
         self.handle_readiness();
         if self.accepts {
             self.accept();
@@ -347,6 +349,7 @@ impl<M: Machine> EventLoop<M> {
             self.machine.next_wake().filter(|_| !self.frozen),
             self.io.deadlines.next().filter(|_| !self.frozen),
             self.io.quic.as_deref().and_then(Quic::due).filter(|_| !self.frozen),
+            self.io.hops.due(),
             self.listeners.iter().filter_map(Listener::retry_at).min().filter(|_| self.accepts),
             self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),

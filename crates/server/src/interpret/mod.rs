@@ -5,7 +5,7 @@ use crate::channels::inbox::{Arrival, InboxItem, Moving};
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::shard_io::{ShardIo, Upcall};
 use carillon_core::connection::QueueBound;
-use carillon_core::model::{ConnId, Place};
+use carillon_core::model::{ConnId, HopStep, Place};
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::{encode_binary, encode_text};
 use std::iter::Peekable;
@@ -76,6 +76,7 @@ impl ShardIo {
                     self.post_far(to.node, &Record::Outcome { to, outcome });
                 }
                 Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
+                Effect::Hop(hop) => self.hop(*hop),
                 Effect::StateChange(change) => self.deferred.notify(change),
                 Effect::EventStored => self.deferred.note_event(),
             }
@@ -217,6 +218,7 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Close { .. }
         | Effect::Move { .. }
         | Effect::MovePlayer { .. } => true,
+        Effect::Hop(hop) => matches!(hop.step, HopStep::Written { .. }),
         Effect::Send { .. }
         | Effect::Datagram { .. }
         | Effect::CountUnacked { .. }

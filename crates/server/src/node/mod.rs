@@ -580,7 +580,9 @@ impl Target {
         // It knows where the account is at home, and sends the command on.
         let account_of = |name: &str| Target::Shard(directory.account(name));
         match command {
-            Command::Notify(notification) => account_of(notification.to.as_str()),
+            Command::Notify(notification) | Command::NotifyFollowed { notification, .. } => {
+                account_of(notification.to.as_str())
+            }
             Command::Cancel { id } | Command::Trace { id } => {
                 Target::Shard(directory.home_of_notification(*id))
             }

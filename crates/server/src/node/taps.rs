@@ -1,6 +1,7 @@
-//! Following an account.
+//! Following an account, or notifications.
 
 use super::Node;
+use crate::channels::hops::HopSink;
 use crate::channels::inbox::Control;
 use crate::channels::taps::TapSink;
 use carillon_core::tap::{Kinds, Order};
@@ -42,5 +43,11 @@ impl Node {
     /// Ends a tap.
     pub fn untap(&self, id: u64) {
         self.control(|| Control::Untap(id));
+    }
+
+    /// Tells `sink` of the steps of notifications that are followed ([`Command::NotifyFollowed`](carillon_core::command::Command::NotifyFollowed)),
+    /// in place of whom it told before.
+    pub fn follow_hops(&self, sink: &HopSink) {
+        self.control(|| Control::FollowHops(Arc::clone(sink)));
     }
 }

@@ -109,6 +109,7 @@ impl ShardBuilder<'_> {
             derivers: self.derivers.clone(),
             watchers: Watchers::default(),
             tap_sinks: TapSinks::default(),
+            hops: Default::default(),
             tls: Arc::clone(self.tls),
             websocket: Arc::new(endpoint),
             proxies,

@@ -3,6 +3,7 @@
 
 mod closing;
 mod deferred;
+mod hops;
 mod outboxes;
 mod quic;
 mod resources;

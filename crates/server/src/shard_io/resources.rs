@@ -1,6 +1,7 @@
 //! The resources of a shard, and what connections need of them.
 
 use super::deferred::Deferred;
+use super::hops::Hops;
 use super::outboxes::Outboxes;
 use super::upcall::Upcall;
 use crate::cell::CellIo;
@@ -50,6 +51,7 @@ pub(crate) struct ShardIo {
     pub(crate) derivers: Derivers,
     pub(crate) watchers: Watchers,
     pub(crate) tap_sinks: TapSinks,
+    pub(crate) hops: Hops,
     pub(crate) tls: Arc<ListenerTls>,
     pub(crate) websocket: Arc<WebSocketEndpoint>,
     pub(crate) proxies: TrustedProxies,

@@ -298,6 +298,7 @@ impl Rig {
             derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),
             tap_sinks: TapSinks::default(),
+            hops: Default::default(),
             tls: Arc::new(ListenerTls::new(&certificate(), true)),
             quic: None,
             websocket: Arc::new(WebSocketEndpoint {

@@ -1,5 +1,6 @@
-//! `carillon trace`: what happens to the sessions of an account, line by line.
+//! `carillon trace`: what happens to the sessions of an account, line by line, or to a probe on its way to them.
 
+mod probe;
 mod record;
 mod text;
 
@@ -28,6 +29,8 @@ pub(super) struct Args {
 enum Command {
     /// Write what happens as a conversation that the tests of the core replay; takes a key with scope trace_payload
     Record(record::Args),
+    /// Send a notification and show each of its steps, up to the acknowledgement of the device
+    Send(probe::Args),
 }
 
 /// What to tell, and how far.
@@ -56,8 +59,10 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let Args { remote, account, what, command } = args;
-    if let Some(Command::Record(args)) = command {
-        return record::run(&remote, args, out);
+    match command {
+        Some(Command::Record(args)) => return record::run(&remote, args, out),
+        Some(Command::Send(args)) => return probe::run(&remote, &args, out),
+        None => {}
     }
     let account = account.ok_or_else(|| Failure::Usage("name the account: carillon trace JID".to_owned()))?;
     let is_json = remote.is_json();

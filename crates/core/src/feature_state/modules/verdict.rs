@@ -36,7 +36,9 @@ pub(super) fn replaced(subject: &Subject, by: Replacement) -> Result<Subject, &'
         (Subject::Notification(_), _) => Err("a notification has a payload alone"),
         (Subject::Message(_), _) => Err("a message has a body or a payload"),
         (Subject::Push(_), _) => Err("a push has a title, a body and a payload"),
-        (Subject::Match(_) | Subject::Client(_), _) => Err("what it is about is not replaced"),
+        (Subject::Match(_) | Subject::Client(_) | Subject::Event(_), _) => {
+            Err("what it is about is not replaced")
+        }
     }
 }
 

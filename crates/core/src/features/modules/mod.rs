@@ -3,7 +3,7 @@
 use crate::event::Leave;
 use crate::feature_state::PerShard;
 use crate::feature_state::modules::{Decision, Question};
-use crate::model::Notification;
+use crate::model::{Event, Notification};
 use crate::ports::modules::{
     ActiveModule, ClientSubject, Failure, LoginRefusal, ModuleHook, PushText, Subject,
 };
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "modules",
-    about: "Asks the modules that an operator activated about messages, notifications, logins and pushes, and tells them of sessions.",
+    about: "Asks the modules that an operator activated about messages, notifications, logins and pushes, and tells them of sessions and events.",
     hooks: Hooks {
         set_modules: Some(set_modules),
         screen: Some(screen),
@@ -28,6 +28,7 @@ pub const FEATURE: Feature = Feature {
         render_push: Some(render_push),
         open: Some(opened),
         close: Some(closed),
+        event: Some(happened),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -176,4 +177,20 @@ fn observe(hook: ModuleHook, session: &BoundSession, reason: Option<&'static str
     let jid = session.jid.as_str().into();
     let client = ClientSubject { jid, address, transport, mechanism: None, agent: None, reason };
     _ = ask(hook, &session.bare, Subject::Client(Box::new(client)), cx);
+}
+
+/// Tells the modules of an event; whatever they say, nothing follows from it. That of a room counts as the room's.
+fn happened(event: &Event, cx: &mut Cx<'_>) {
+    if !cx.features.modules.has(ModuleHook::Event) {
+        return;
+    }
+    let (account, domain) = match event {
+        Event::Notification(trace) => (&trace.to, cx.shard.domains.named(trace.to.domain())),
+        Event::Room(fact, _) => (&fact.room, cx.shard.domains.numbered(fact.domain)),
+    };
+    let Some(domain) = domain.map(|domain| domain.name.clone()) else { return };
+    let (hook, now) = (ModuleHook::Event, cx.now);
+    let question = Question { hook, account: account.as_str(), domain: &domain, now };
+    let subject = Subject::Event(Box::new(event.clone()));
+    _ = cx.features.modules.decide(question, subject, &mut cx.shard.counters.modules);
 }

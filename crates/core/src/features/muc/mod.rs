@@ -1,5 +1,7 @@
 //! Rooms at `rooms.DOMAIN` (XEP-0045). What clients say goes to the room's home ([`crate::room`]); what rooms say is given to clients here.
 
+mod private;
+
 use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::event::Leave;
@@ -16,6 +18,7 @@ use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
+use private::Screened;
 use std::sync::Arc;
 
 /// The feature.
@@ -248,6 +251,11 @@ fn info() -> Element {
 fn give(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let RoomEvent { to: RoomAudience::Clients(to), except, about, .. } = slice.event else { return };
     let room = slice.event.room();
+    let private = match private::screened(slice.event, sessions, cx) {
+        Screened::Goes => None,
+        Screened::Changed(stanza) => Some(stanza),
+        Screened::Ends => return,
+    };
     for (at, stanzas, is_first) in slice.recipients() {
         let Some(recipient) = to.get(at).filter(|recipient| !except.contains(&recipient.session)) else {
             continue;
@@ -261,6 +269,7 @@ fn give(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         }
         for of in stanzas {
             let stanza = of.full.as_ref().filter(|_| recipient.sees_addresses).unwrap_or(&of.stanza);
+            let stanza = private.as_ref().unwrap_or(stanza);
             session.give_shared(stanza, Addressee::Client, cx);
         }
     }

@@ -1,7 +1,7 @@
 //! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
 use super::giving::{RECEIPT, give, has_too_many};
-use super::{broadcast, ends, report, xml};
+use super::{broadcast, ends, hops, report, xml};
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind, Leave};
@@ -227,6 +227,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         by,
         after_ms,
     });
+    hops::note(id, cx, || HopStep::Acknowledged { session: session.jid.clone(), by });
     if entry.is_broadcast() {
         broadcast::acknowledged(session, &entry, by, cx);
     } else if entry.is_kept {

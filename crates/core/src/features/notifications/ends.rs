@@ -1,6 +1,6 @@
 //! How kept notifications end: the store decides. It is asked until it answers, and what it did is told after that.
 
-use super::{flight, report};
+use super::{flight, hops, report};
 use crate::model::{NotificationId, NotificationState};
 use crate::ports::Fault;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange};
@@ -50,6 +50,7 @@ fn answered(ends: Vec<End>, said: Result<Vec<NotificationId>, Fault>, cx: &mut C
         }
         let Some(mut trace) = trace else {
             report::count_end(change.state, change.reason, domain, cx);
+            hops::ended(change.id, change.state, change.reason, cx);
             continue;
         };
         (trace.state, trace.reason, trace.acknowledged_by) =

@@ -1,5 +1,6 @@
 //! One notification is written to one session, and noted as being on its way.
 
+use super::hops;
 use crate::event::{Entry, Kind};
 use crate::feature_state::notifications::InFlight;
 use crate::model::*;
@@ -27,8 +28,16 @@ pub(super) fn give(
     cx: &mut Cx<'_>,
 ) {
     let id = given.id;
+    hops::note(id, cx, || HopStep::Given { session: session.jid.clone() });
+    let before = session.sent();
     session.send(stanza, &Track::Of(TRACKED, id.0), cx);
     let bytes = session.sent();
+    // If it is held, its client is sent it later.
+    if bytes > before
+        && let Some(conn) = session.io.as_ref().map(|io| io.conn)
+    {
+        hops::note(id, cx, || HopStep::Written { session: session.jid.clone(), conn });
+    }
     let pager = session.state.notifications.pager();
     pager.gave(given, bytes);
     if !given.managed && pager.begin_timer() {

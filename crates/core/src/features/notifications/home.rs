@@ -2,7 +2,7 @@
 //! sessions.
 
 use super::report::{keep_trace, report, report_end, report_end_of};
-use super::{broadcast, delivery, ends, flight, lookup};
+use super::{broadcast, delivery, ends, flight, hops, lookup};
 use crate::command::{Command, Outcome};
 use crate::event::{Entry, Kind};
 use crate::feature_state::notifications::{Recipient, Withheld};
@@ -27,6 +27,11 @@ pub(super) fn command(
 ) -> Option<(Command, ReplyTo)> {
     match command {
         Command::Notify(notification) => notify(notification, Some(reply), sessions, cx),
+        Command::NotifyFollowed { notification, context } => {
+            cx.features.notifications.hops.follow(notification.id, context);
+            hops::note(notification.id, cx, || HopStep::Home);
+            notify(notification, Some(reply), sessions, cx);
+        }
         Command::Cancel { id } => lookup::cancel(id, reply, sessions, cx),
         Command::Trace { id } => lookup::trace(id, reply, cx),
         Command::TracesInMemory { query, ids } => lookup::traces_in_memory(&query, &ids, reply, cx),
@@ -228,6 +233,7 @@ fn committed(
     cx: &mut Cx<'_>,
 ) {
     note_accepted(notification, cx);
+    hops::note(notification.id, cx, || HopStep::Committed);
     let mut trace = Trace::of(notification);
     // The times that the store has, too.
     trace.state = if notification.is_due(asked) { Stored } else { Scheduled };
@@ -266,7 +272,8 @@ fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut 
             cx.features.notifications.note_sent(trace.id, cx.now.unix, cx.now.mono);
             keep_trace(trace, cx);
         }
-        Err(_) if notification.audience == Audience::Always => {
+        Err(reason) if notification.audience == Audience::Always => {
+            hops::note(notification.id, cx, || HopStep::Withheld(reason));
             cx.shard.accounts.changed(notification.to.as_str());
         }
         Err(reason) => {

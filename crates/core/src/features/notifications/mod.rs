@@ -7,6 +7,7 @@ mod ends;
 mod flight;
 mod giving;
 mod home;
+mod hops;
 mod lookup;
 mod report;
 mod xml;

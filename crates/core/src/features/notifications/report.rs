@@ -1,5 +1,6 @@
 //! Reporting notifications: their states to those who wait for them, their ends to the counters and the event log.
 
+use super::hops;
 use crate::Effect;
 use crate::command::StateChange;
 use crate::event::{Entry, Kind, end_word};
@@ -36,8 +37,15 @@ pub(super) fn report_end_of(trace: &Trace, cx: &mut Cx<'_>) {
 /// Counts a notification of this domain that ended, and reports its state.
 pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
     count_end(trace.state, trace.reason, domain, cx);
+    hops::ended(trace.id, trace.state, trace.reason, cx);
     if trace.state != Acknowledged {
         cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
+    }
+    if trace.is_kept() && !cx.pipeline.event.is_empty() {
+        let event = Event::Notification(trace.clone());
+        for hook in &cx.pipeline.event {
+            hook(&event, cx);
+        }
     }
     report(trace, cx);
 }

@@ -110,6 +110,7 @@ fn commands() -> Vec<Command> {
     let query = NotificationQuery { whose, states, key: None, from: id, before: id, limit: 3 };
     vec![
         Command::Notify(notification()),
+        Command::NotifyFollowed { notification: notification(), context: TraceContext { trace: 1, span: 2 } },
         Command::Cancel { id },
         Command::Trace { id },
         Command::TracesInMemory { query: Arc::new(query), ids: [id, id].into() },
@@ -277,6 +278,7 @@ fn of_rooms() -> Vec<ShardMessage> {
         room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
         room(RoomOp::Command { request: Box::new(RoomRequest::Describe), reply: reply() }),
         room(RoomOp::Pace { place: PLACE, is_behind: true }),
+        room(RoomOp::Refused { error: Box::new(chat()) }),
         event(RoomAbout::Others),
         ShardMessage::RoomEvent(Box::new(RoomEvent {
             to: RoomAudience::Accounts(Arc::new(vec![ann()])),

@@ -94,6 +94,8 @@ macro_rules! each_hook {
             one admit: AdmitHook;
             /// Decides on what a push tells, before its push service is asked.
             one render_push: RenderPushHook;
+            /// Something happened of which streams and webhooks are told.
+            each event: EventHook;
             /// A presence from the client, before it is routed.
             each submit_presence: SubmitHook;
             /// A stanza from the client is about to be routed.

@@ -28,8 +28,8 @@ use crate::event::Leave;
 use crate::feature_state::{PerAccount, PerShard};
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
-    Mono, Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,
-    Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
+    Event, Mono, Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record,
+    RecordParts, Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
 use crate::ports::modules::{ActiveModule, PushText};
@@ -233,6 +233,8 @@ pub type AdmitHook = fn(notification: &mut Arc<Notification>, cx: &mut Cx<'_>) -
 /// Decides on what a push for an account tells. What is told instead; none if it is not sent.
 pub type RenderPushHook =
     fn(account: &BareJid, text: Box<PushText>, cx: &mut Cx<'_>) -> Option<Box<PushText>>;
+/// An event is stored: how a notification ended, or what happened to a room, without the message.
+pub type EventHook = fn(event: &Event, cx: &mut Cx<'_>);
 /// The number under which the session wants to be told ([`SettledHook`]) that this stanza is settled ([`Settlement`]), if it waits for
 /// that: the one that it was counted under, or a new one.
 pub type UnsettledHook =

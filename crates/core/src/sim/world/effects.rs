@@ -181,6 +181,7 @@ impl World {
                 let outcome = if is_own { outcome } else { self.carried(&outcome) };
                 self.replied(to, outcome);
             }
+            Effect::Hop(hop) => self.hops.push(*hop),
             Effect::StateChange(change) => self.changes.push(change),
             Effect::EventStored => {}
         }

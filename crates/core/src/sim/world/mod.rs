@@ -25,7 +25,7 @@ use crate::command::{Outcome, StateChange};
 use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
-use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
+use crate::model::{ConnId, Domains, Hop, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
 use crate::ports::Computed;
 use crate::ports::modules::ActiveModule;
 use crate::sasl::ChannelBinding;
@@ -100,6 +100,8 @@ pub struct World {
     pub meters: Option<Box<dyn Meters>>,
     /// What notifications came to, and nobody looked at.
     pub changes: Vec<StateChange>,
+    /// Steps of followed notifications that nobody looked at.
+    pub hops: Vec<Hop>,
     /// What the event log keeps.
     pub logs: Kinds,
     /// The entries of the event log, encoded, that nobody looked at.
@@ -140,6 +142,7 @@ impl World {
             trace: Trace::default(),
             meters: None,
             changes: Vec::new(),
+            hops: Vec::new(),
             logs: Kinds::default(),
             journal: Vec::new(),
             derivations: 0,

@@ -1,6 +1,7 @@
 //! The script of a conversation, line by line.
 
 mod broadcasts;
+mod hops;
 mod modules;
 mod pushes;
 mod quotas;
@@ -207,6 +208,7 @@ impl Script {
             ["notify", to, rest @ ..] => self.notify(to, rest),
             ["push", endpoint, text, rest @ ..] => self.push(endpoint, text, rest),
             ["broadcast", words @ ..] => self.broadcast(words),
+            ["hops", id, words @ ..] => self.hops(id, words),
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
@@ -533,7 +535,7 @@ impl Script {
         self.same_text(pattern, &line).then_some(()).ok_or(format!("logged {line}"))
     }
 
-    /// `notify JID AUDIENCE JSON [key=value …] [as NAME] is STATE`
+    /// `notify JID AUDIENCE JSON [key=value …] [as NAME] [followed] is STATE`
     fn notify(&mut self, to: &str, rest: &[&str]) -> Result<(), String> {
         let (audience, rest) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
         let (json, options) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
@@ -569,7 +571,8 @@ impl Script {
             accepted: now,
             send_at: None,
         };
-        let outcome = self.world.command(to.as_str(), Command::Notify(notification.into()));
+        let command = hops::command(notification, options.contains(&"followed"));
+        let outcome = self.world.command(to.as_str(), command);
         match outcome {
             Outcome::Notified(trace) => same_state(&trace, &state),
             Outcome::Unavailable if state == "unavailable" => Ok(()),
@@ -729,6 +732,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
             "rooms-admin" => policy.rooms_create = RoomsCreate::Admin,
+            "room-events" => policy.room_events = RoomEvents::All,
             other => match other.split_once('=').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
                 Some((name, n)) if quotas::set(&mut policy, name, n) => {}
                 _ => return Err(format!("no policy {other}, or no number in it")),

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Ids;
+use crate::telemetry;
 use crate::values::jids;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
@@ -76,7 +77,11 @@ pub(crate) async fn submit(
     if let Some(elsewhere) = app.elsewhere() {
         return elsewhere.send(app, &notification).await;
     }
-    match app.command(Command::Notify(notification)).await? {
+    let command = match telemetry::current() {
+        Some(context) => Command::NotifyFollowed { notification, context },
+        None => Command::Notify(notification),
+    };
+    match app.command(command).await? {
         Outcome::Notified(trace) => sent(&trace),
         Outcome::Missing => Err(unknown_device(&target.jid)),
         other => Err(Problem::unexpected(&other)),

@@ -4,6 +4,7 @@
 //! before. So four things are known of one here: its trace, if it was given or is not in the store; whether its end is being written;
 //! whether it ended while something is being read; and when it was given, until the store is told.
 
+mod hops;
 mod sent;
 mod traces;
 
@@ -12,6 +13,7 @@ use crate::feature_state::Shared;
 use crate::model::{Mono, NotificationId, Set, Trace, UnixMs};
 use crate::shard::Reads;
 use carillon_wire::jid::BareJid;
+use hops::Hops;
 use sent::Sent;
 use traces::Traces;
 
@@ -26,6 +28,8 @@ pub struct Ledger {
     reads: Reads<NotificationId>,
     /// Kept ones that were given lately.
     sent: Sent,
+    /// Those that are followed.
+    pub(crate) hops: Hops,
     /// Broadcasts that are open.
     pub(crate) broadcasts: Broadcasts,
 }
