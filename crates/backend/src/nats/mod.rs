@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{self, MissedTickBehavior};
@@ -63,12 +63,29 @@ pub fn open(
         wakes: Notify::new(),
         closes: Notify::new(),
         failures: AtomicU64::new(0),
-        prefix: options.prefix.clone(),
+        options: options.clone(),
     });
     let connect = connect_options(options, &shared)?.name(format!("carillon {own}"));
     let tick_every = options.bus.beat_every / TICKS_PER_BEAT;
     runtime.spawn(run(shared.clone(), servers, connect, tick_every));
     Ok(Arc::new(Nats(shared)))
+}
+
+/// Connects once, to see whether a server lets the node in.
+///
+/// # Errors
+/// Why none does.
+pub fn inspect(options: &Options) -> Result<(), String> {
+    let servers = addresses(&options.servers).map_err(|e| e.to_string())?;
+    let connect = ConnectOptions::new().name("carillon inspects").connection_timeout(CONNECT_MAX);
+    let connect = identify(connect, &options.auth, &options.tls).map_err(|e| e.to_string())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(async {
+        match async_nats::connect_with_options(servers, connect).await {
+            Ok(_) => Ok(()),
+            Err(e) => Err(options.explained(&e)),
+        }
+    })
 }
 
 fn addresses(servers: &[Box<str>]) -> Result<Vec<ServerAddr>, OpenError> {
@@ -86,7 +103,7 @@ struct Shared {
     closes: Notify,
     /// Attempts to connect that failed since there was a connection.
     failures: AtomicU64,
-    prefix: Box<str>,
+    options: Options,
 }
 
 impl Bus for Nats {
@@ -145,7 +162,7 @@ impl fmt::Debug for Nats {
 
 impl Shared {
     fn name(&self, subject: Subject) -> String {
-        let prefix = &self.prefix;
+        let prefix = &self.options.prefix;
         match subject {
             Subject::Node(epoch) => format!("{prefix}.n.{epoch}"),
             Subject::Partition(partition) => format!("{prefix}.t.{partition}"),
@@ -167,7 +184,8 @@ impl Shared {
             Event::ClientError(e) => {
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
                 if failures.is_power_of_two() {
-                    tracing::warn!(error = %e, failures, "NATS cannot be reached");
+                    let error = self.options.explained(e);
+                    tracing::warn!(error, failures, "NATS cannot be reached");
                 }
             }
             Event::LameDuckMode | Event::Draining => {}

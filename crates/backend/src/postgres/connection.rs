@@ -118,7 +118,7 @@ impl Connection {
             client.batch_execute(SETTINGS).await?;
             Ok::<_, tokio_postgres::Error>(Session { client, statements: RefCell::default() })
         };
-        self.within(max, made)
+        self.within(max, made).map_err(|e| self.options.tls.advised(e))
     }
 
     /// Where to, and who asks.

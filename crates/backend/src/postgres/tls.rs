@@ -2,6 +2,8 @@
 //!
 //! Files are read for each connection, so that what was replaced is used from the next one on.
 
+use super::error::Error;
+use crate::tls_fault;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -15,6 +17,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
+
+const SETTINGS: tls_fault::Settings = tls_fault::Settings {
+    address: "store.url",
+    authorities: "sslrootcert in store.url",
+    certificate: "sslcert and sslkey in store.url",
+};
 
 /// How connections are secured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +81,17 @@ pub(super) enum Unready {
 }
 
 impl Tls {
+    /// An error of a connection that was not made, with what to do about it where TLS is why.
+    pub(super) fn advised(&self, error: Error) -> Error {
+        if self.mode == Mode::Disable {
+            return error;
+        }
+        match tls_fault::remedy(&error.to_string(), &SETTINGS, self.certificate.is_some()) {
+            Some(remedy) => Error::NotTrusted { error: Box::new(error), remedy },
+            None => error,
+        }
+    }
+
     /// What makes TLS connections.
     pub(super) fn connector(&self) -> Result<Connector, Unready> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
