@@ -39,7 +39,7 @@ class Cell:
             "cell__nats": self.nats.url,
             "cell__secret_file": self.secret,
         }
-        return self.KIND(folder, **shared, **self.settings)
+        return self.KIND(folder, **shared | self.settings)
 
     @staticmethod
     def name(number):

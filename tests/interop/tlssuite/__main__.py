@@ -17,7 +17,7 @@ import time
 
 from harness.server import BINARY, Server
 
-from .expected import ARGUMENTS, EXPECTED, LEFT_OUT
+from .expected import ARGUMENTS, ECDSA, EXPECTED, LEFT_OUT
 
 PORTS = {"c2s_tls": "XMPP, direct TLS", "https": "HTTPS"}
 SCRIPT_S = 600
@@ -76,9 +76,13 @@ def main():
     ports = [wanted.port] if wanted.port else list(PORTS)
     outcomes, bad = {}, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        server = Server(folder, https__port=0, limits__profile="benchmark")
+        servers = nodes(pathlib.Path(folder))
         for name in ports:
-            runs = pool.map(lambda script, name=name: run(wanted, script, server.port(name), name), scripts)
+
+            def one(script, name=name):
+                return run(wanted, script, servers[script in ECDSA].port(name), name)
+
+            runs = pool.map(one, scripts)
             for outcome in runs:
                 outcomes[outcome.script, name] = outcome
                 figures = " ".join(f"{key}={value}" for key, value in outcome.figures.items())
@@ -88,12 +92,26 @@ def main():
                     print("\n".join(f"    {conversation}" for conversation in outcome.failed()))
                     if wanted.verbose:
                         print(outcome.said)
-        if not server.is_running():
-            sys.exit(f"the node ended:\n{server.log.read_text()}")
-        server.end()
+        for server in servers:
+            server.end()
     if wanted.write:
         wanted.write.write_text(table(wanted, outcomes, scripts, ports))
     sys.exit(1 if bad else 0)
+
+
+def nodes(folder):
+    """One with a certificate of RSA, which most scripts want, and one with its own, of ECDSA."""
+    made = []
+    for kind in ("rsa", "ecdsa"):
+        (folder / kind).mkdir()
+        certificate, key, settings = folder / "rsa.crt", folder / "rsa.key", {}
+        if kind == "rsa":
+            command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+            command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+            subprocess.run(command, check=True, capture_output=True)
+            settings = {"tls__certificate": certificate, "tls__key": key}
+        made.append(Server(folder / kind, https__port=0, limits__profile="benchmark", **settings))
+    return made
 
 
 def commit(checkout):

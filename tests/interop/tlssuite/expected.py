@@ -3,6 +3,9 @@
 # Scripts about what the server does not do.
 LEFT_OUT = {}
 
+# Scripts that want a certificate of ECDSA.
+ECDSA = {"ecdsa-support", "ecdsa-in-certificate-verify", "eddsa"}
+
 # By script, or by script and port.
 ARGUMENTS = {}
 

@@ -76,16 +76,18 @@ pub fn open(
 /// # Errors
 /// Why none does.
 pub fn inspect(options: &Options) -> Result<(), String> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(attempt(options))
+}
+
+async fn attempt(options: &Options) -> Result<(), String> {
     let servers = addresses(&options.servers).map_err(|e| e.to_string())?;
     let connect = ConnectOptions::new().name("carillon inspects").connection_timeout(CONNECT_MAX);
     let connect = identify(connect, &options.auth, &options.tls).map_err(|e| e.to_string())?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    runtime.block_on(async {
-        match async_nats::connect_with_options(servers, connect).await {
-            Ok(_) => Ok(()),
-            Err(e) => Err(options.explained(&e)),
-        }
-    })
+    match async_nats::connect_with_options(servers, connect).await {
+        Ok(_) => Ok(()),
+        Err(e) => Err(options.explained(&e)),
+    }
 }
 
 fn addresses(servers: &[Box<str>]) -> Result<Vec<ServerAddr>, OpenError> {
@@ -170,6 +172,15 @@ impl Shared {
         }
     }
 
+    /// Says why NATS cannot be reached. The client names only the kind of error, so one more connection is tried.
+    fn say_why(&self, failures: u64, kind: String) {
+        let options = self.options.clone();
+        tokio::spawn(async move {
+            let error = attempt(&options).await.err().unwrap_or(kind);
+            tracing::warn!(error, failures, "NATS cannot be reached");
+        });
+    }
+
     fn noticed(&self, event: &Event) {
         match event {
             Event::Connected => {
@@ -184,8 +195,7 @@ impl Shared {
             Event::ClientError(e) => {
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
                 if failures.is_power_of_two() {
-                    let error = self.options.explained(e);
-                    tracing::warn!(error, failures, "NATS cannot be reached");
+                    self.say_why(failures, e.to_string());
                 }
             }
             Event::LameDuckMode | Event::Draining => {}
