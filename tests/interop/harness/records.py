@@ -4,6 +4,7 @@ The keys are those of the connection's secrets (RFC 8446 §7), which the handsha
 """
 
 import asyncio
+import contextlib
 import pathlib
 import ssl
 import tempfile
@@ -81,10 +82,8 @@ class Records:
 
     async def close(self):
         self.writer.close()
-        try:
+        with contextlib.suppress(OSError):
             await self.writer.wait_closed()
-        except OSError:
-            pass
 
     def send(self, *records):
         for record in records:
@@ -128,6 +127,8 @@ class Records:
         self.send(*before_finished, self._out.read())
         secrets = {}
         for line in self._keys.read_text().splitlines():
+            if line.startswith("#"):
+                continue
             name, _, secret = line.split()
             secrets[name] = bytes.fromhex(secret)
         suite = self._tls.cipher()[0]
