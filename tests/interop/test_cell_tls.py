@@ -111,9 +111,15 @@ class SecuredCell(Cell):
             place, ours = self.postgres, (self.certificate, self.key)
             return {
                 "authority": ({"store.url": self.database(place, self.stranger.file, *ours)}, "sslrootcert"),
-                "name": ({"store.url": self.database(place, self.authority.file, *ours, host="127.0.0.1")}, "store.url"),
+                "name": (
+                    {"store.url": self.database(place, self.authority.file, *ours, host="127.0.0.1")},
+                    "store.url",
+                ),
                 "missing": ({"store.url": self.database(place, self.authority.file)}, "set sslcert and sslkey"),
-                "stranger": ({"store.url": self.database(place, self.authority.file, *strange)}, "see sslcert and sslkey"),
+                "stranger": (
+                    {"store.url": self.database(place, self.authority.file, *strange)},
+                    "see sslcert and sslkey",
+                ),
                 "user": ({"store.url": self.database(place, self.authority.file, *other)}, "sslcert and sslkey"),
             }[what]
         prefix = f"cell.{engine}"
@@ -204,7 +210,12 @@ async def test_the_log_names_the_engine_and_the_setting(cell, tmp_path, engine, 
     changed, words = cell.wrong(engine, what)
     command = [str(BINARY), "serve", *overrides(cell.good(tmp_path) | changed)]
     node = await asyncio.create_subprocess_exec(
-        *command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ
+        *command,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ,
     )
     said = []
     try:

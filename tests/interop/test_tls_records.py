@@ -76,7 +76,10 @@ FIRST = {
     "more than a record may have": (plain(HANDSHAKE, b"", length=CONTENT_MAX + 2049), None),
     "a handshake record without content": (plain(HANDSHAKE, b""), {"decode_error", "unexpected_message"}),
     "a message of another type": (plain(HANDSHAKE, bytes([2, 0, 0, 0])), {"unexpected_message", "decode_error"}),
-    "a message longer than any": (plain(HANDSHAKE, b"\1\xff\xff\xff"), {"decode_error", "unexpected_message", "illegal_parameter"}),
+    "a message longer than any": (
+        plain(HANDSHAKE, b"\1\xff\xff\xff"),
+        {"decode_error", "unexpected_message", "illegal_parameter"},
+    ),
 }
 
 
