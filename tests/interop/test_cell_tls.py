@@ -199,8 +199,10 @@ async def test_the_check_names_the_engine_and_the_setting(cell, tmp_path, engine
     changed, words = cell.wrong(engine, what)
     status, said = await checked(cell.good(tmp_path) | changed)
     errors = [line for line in said.splitlines() if line.startswith("error: ")]
-    assert status != 0 and len(errors) == 1, said
-    assert errors[0].startswith(f"error: {ENGINES[engine]}: ") and words in errors[0], said
+    assert status != 0, said
+    assert len(errors) == 1, said
+    assert errors[0].startswith(f"error: {ENGINES[engine]}: "), said
+    assert words in errors[0], said
     assert PASSWORD not in said
 
 

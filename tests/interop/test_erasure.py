@@ -218,7 +218,8 @@ async def test_without_secure_delete_what_was_deleted_before_may_be_left_until_t
     server.end()
     left = planted.found_in(contents(server))
     print(f"beside a running node: {while_it_runs}\nonce it has ended: {left}")
-    assert left and all(what.startswith("delivered") for what in left)
+    assert left, "there is nothing to find"
+    assert all(what.startswith("delivered") for what in left)
     assert set(left) <= set(while_it_runs)
     copy = folder / "copy.db"
     done = run("backup", str(copy), "--data-dir", str(server.data))

@@ -2,7 +2,6 @@
 //!
 //! Files are read for each connection, so that what was replaced is used from the next one on.
 
-use super::error::Error;
 use crate::tls_fault;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -81,15 +80,11 @@ pub(super) enum Unready {
 }
 
 impl Tls {
-    /// An error of a connection that was not made, with what to do about it where TLS is why.
-    pub(super) fn advised(&self, error: Error) -> Error {
-        if self.mode == Mode::Disable {
-            return error;
-        }
-        match tls_fault::remedy(&error.to_string(), &SETTINGS, self.certificate.is_some()) {
-            Some(remedy) => Error::NotTrusted { error: Box::new(error), remedy },
-            None => error,
-        }
+    /// What mends a connection that was not made, where TLS is why; by the text of the error.
+    pub(super) fn remedy(&self, error: &str) -> Option<String> {
+        (self.mode != Mode::Disable)
+            .then(|| tls_fault::remedy(error, &SETTINGS, self.certificate.is_some()))
+            .flatten()
     }
 
     /// What makes TLS connections.
