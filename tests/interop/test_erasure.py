@@ -9,9 +9,10 @@ import pytest
 from test_archive import talk
 from test_roster import befriend, listed
 
+from harness.api import Api
 from harness.inbox import deadline
-from harness.peer import CLIENT
-from harness.server import Server
+from harness.peer import CLIENT, Peer
+from harness.server import Server, run, unique
 
 PLUGINS = ("xep_0030", "xep_0054", "xep_0060", "xep_0313")
 # More than a page of the database, so that it is kept in pages of its own.
@@ -151,6 +152,16 @@ def left_of_archives(server):
         return db.execute("SELECT count(*) FROM archive_message WHERE length(stanza) > 0").fetchone()[0]
 
 
+async def erased(server, api, *accounts):
+    """Removes accounts, and waits for the end of their archives."""
+    for jid in accounts:
+        await api.ok("DELETE", f"/v1/admin/accounts/{jid}", status=204)
+    # Archives are gone through every ten minutes, the first time a minute after the start.
+    async with deadline("the end of the archives", 180):
+        while left_of_archives(server) > 0:
+            await api.ok("GET", "/v1/admin/status")
+
+
 @pytest.mark.embedded
 @pytest.mark.timeout(240)
 async def test_nothing_of_an_account_is_in_the_files_of_the_database_once_it_is_erased(server, api, peer, account):
@@ -158,12 +169,66 @@ async def test_nothing_of_an_account_is_in_the_files_of_the_database_once_it_is_
     person, other = await fill(api, peer, account, planted)
     # Otherwise there would be nothing to find.
     assert planted.found_in(contents(server)) == planted.all()
-    for jid in (person, other):
-        await api.ok("DELETE", f"/v1/admin/accounts/{jid}", status=204)
-    # Archives are gone through every ten minutes, the first time a minute after the start.
-    async with deadline("the end of the archives", 180):
-        while left_of_archives(server) > 0:
-            await api.ok("GET", "/v1/admin/status")
+    await erased(server, api, person, other)
     # It ends with a checkpoint, and its log goes.
     server.end()
     assert planted.found_in(contents(server)) == []
+
+
+@pytest.mark.embedded
+@pytest.mark.timeout(240)
+async def test_without_secure_delete_what_was_deleted_before_may_be_left_until_the_file_is_made_anew(
+    tmp_path, settings
+):
+    """What the account still had when it was erased is gone; what had been deleted earlier may be in pages that were given up."""
+    folder = tmp_path / "fast"
+    folder.mkdir()
+    server = Server(folder, **settings | {"store__secure_delete": "false"})
+    planted = Markers()
+    async with contextlib.AsyncExitStack() as stack:
+        api = Api(server)
+        stack.push_async_callback(api.aclose)
+
+        async def account(stem):
+            jid = f"{unique(stem)}@localhost"
+            await api.account(jid)
+            return jid
+
+        async def peer(jid, **options):
+            connected = Peer(server, jid, **options)
+            stack.push_async_callback(connected.close)
+            await connected.log_in()
+            return connected
+
+        person, other = await fill(api, peer, account, planted)
+        # Kept until she is back, and then deleted: more pages than what is written later needs.
+        bob = await peer(other, plugins=PLUGINS)
+        for n in range(EARLIER):
+            bob.xmpp.send_message(mto=person, mbody=planted(f"delivered-{n}", LONG), mtype="chat")
+        await bob.ping()
+        back = await peer(person, plugins=PLUGINS)
+        for _ in range(EARLIER):
+            await back.messages.take(
+                lambda m: (m.findtext(CLIENT + "body") or "").startswith("delivered"), "what waited"
+            )
+        await back.close()
+        await bob.close()
+        await erased(server, api, person, other)
+        while_it_runs = planted.found_in(contents(server))
+    server.end()
+    left = planted.found_in(contents(server))
+    print(f"beside a running node: {while_it_runs}\nonce it has ended: {left}")
+    assert left, "there is nothing to find"
+    assert all(what.startswith("delivered") for what in left)
+    assert set(left) <= set(while_it_runs)
+    copy = folder / "copy.db"
+    done = run("backup", str(copy), "--data-dir", str(server.data))
+    assert done.returncode == 0, done.stderr
+    assert set(planted.found_in(copy.read_bytes())) == set(left), "a backup has the pages that were given up, too"
+    with contextlib.closing(sqlite3.connect(server.data / "carillon.db")) as db:
+        db.execute("VACUUM")
+    assert planted.found_in(contents(server)) == []
+
+
+# Messages that are kept and delivered before the account is erased.
+EARLIER = 40

@@ -32,6 +32,8 @@ mod rows;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod secret;
 pub mod sqlite;
+#[cfg(any(feature = "nats", feature = "postgres", feature = "redis"))]
+mod tls_fault;
 
 use carillon_core::ports::Store;
 use std::sync::Arc;

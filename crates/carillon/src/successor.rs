@@ -64,7 +64,7 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
     form::limit(config.settings.cell.form_max);
     let telemetry = Telemetry::start(&config.settings.log).map_err(|error| error.to_string())?;
     preflight::descriptors::raise();
-    let findings = preflight::inspect(&config, Purpose::Check);
+    let findings = preflight::inspect(&config, Purpose::TakeOver);
     if let Some(finding) = findings.iter().find(|finding| finding.stops) {
         return Err(finding.sentence());
     }

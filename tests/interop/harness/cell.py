@@ -19,11 +19,15 @@ class Cell:
 
     def __init__(self, folder, nodes, **settings):
         self.folder, self.settings, self.ways = folder, settings, []
-        self.nats, self.postgres = Nats(), Postgres()
-        self.url = self.postgres.database()
+        self.nats, self.postgres, self.url = self.engines()
         self.secret = folder / "secret"
         self.secret.write_bytes(os.urandom(32))
         self.nodes = [self.start(n) for n in range(nodes)]
+
+    def engines(self):
+        """Starts what the nodes share; the last is the address of a database."""
+        postgres = Postgres()
+        return Nats(), postgres, postgres.database()
 
     def start(self, number):
         """Starts a node, or one again in the folder that it had."""
@@ -35,7 +39,7 @@ class Cell:
             "cell__nats": self.nats.url,
             "cell__secret_file": self.secret,
         }
-        return self.KIND(folder, **shared, **self.settings)
+        return self.KIND(folder, **shared | self.settings)
 
     @staticmethod
     def name(number):

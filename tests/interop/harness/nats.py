@@ -18,12 +18,16 @@ pid=$!; echo $pid; read -r _; kill $pid; wait $pid
 
 
 class Nats(Engine):
-    """A running server. With JetStream, its streams are in files, which stay when it is stopped and started."""
+    """A running server. With JetStream, its streams are in files, which stay when it is stopped and started. One with a configuration is as that says."""
 
-    def __init__(self, jetstream=False, binary="nats-server"):
+    def __init__(self, jetstream=False, binary="nats-server", configuration=None):
         assert shutil.which(binary), f"{binary} is not installed: tests/interop/setup does it"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-nats-"))
         self.command = [binary, *(["-js", "-sd", str(self.folder / "streams")] if jetstream else [])]
+        if configuration:
+            file = self.folder / "nats.conf"
+            file.write_text(configuration)
+            self.command += ["-c", str(file)]
         self.port = -1
         self.start()
 

@@ -14,12 +14,14 @@ import signal
 import subprocess
 import tempfile
 
+from .ports import free_port
+
 WANTED = os.environ.get("STORE") == "postgresql"
 START_S = 30
 # The server ends when this process does, however that ends: then its standard input is closed.
 RUN = """
-programs=$1 folder=$2
-"$programs/postgres" -D "$folder/data" -k "$folder" -h '' -F -c max_locks_per_transaction=256 -c max_connections=300 \\
+programs=$1 folder=$2; shift 2
+"$programs/postgres" -D "$folder/data" -k "$folder" -h '' -F -c max_locks_per_transaction=256 -c max_connections=300 "$@" \\
     >>"$folder/log" 2>&1 &
 pid=$!; echo $pid; read -r _; kill -INT $pid; wait $pid
 """
@@ -28,14 +30,18 @@ _numbers = itertools.count(1)
 
 
 class Postgres:
-    """A running server, or a standby of one. What it writes survives its own death; it need not survive a loss of power."""
+    """A running server, or a standby of one. What it writes survives its own death; it need not survive a loss of power.
 
-    def __init__(self, primary=None):
+    One that is `secured` by an authority is reached over TCP, too, as `localhost` with TLS, by whoever has a certificate of that authority for the
+    name of the role, and its password.
+    """
+
+    def __init__(self, primary=None, secured=None):
         found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         assert found, "the Debian package postgresql is not installed: tests/interop/setup does it"
         self.programs = found[-1].parent
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-pg-"))
-        self._user = {}
+        self._user, self._arguments, self._environment = {}, [], os.environ | {"LC_ALL": "C"}
         if os.getuid() == 0:
             user = pwd.getpwnam("postgres")
             self._user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -46,23 +52,42 @@ class Postgres:
             self._run("pg_basebackup", "--no-sync", "--write-recovery-conf", "--checkpoint=fast", *place)
         else:
             self._run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "-D", data)
+        if secured:
+            self._secure(secured)
         self._shell = None
         self.start()
+
+    def _secure(self, authority):
+        """Over TCP it speaks TLS alone."""
+        self.port = free_port()
+        certificate, key = authority.issue("localhost")
+        for name, content in {
+            "server.crt": certificate.read_text(),
+            "server.key": key.read_text(),
+            "authority.crt": authority.file.read_text(),
+            "pg_hba.conf": "local all all trust\nhostssl all all all scram-sha-256 clientcert=verify-full\n",
+        }.items():
+            file = self.folder / "data" / name
+            file.write_text(content)
+            file.chmod(0o600)
+            self.give(file)
+        self._arguments = ["-h", "127.0.0.1", "-p", str(self.port), "-c", "ssl=on", "-c", "ssl_ca_file=authority.crt"]
+        self._environment["PGPORT"] = str(self.port)
 
     def start(self):
         """Starts the server, and waits until it takes connections."""
         self._shell = subprocess.Popen(
-            ["/bin/sh", "-c", RUN, "sh", str(self.programs), str(self.folder)],
+            ["/bin/sh", "-c", RUN, "sh", str(self.programs), str(self.folder), *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=self.folder,
-            env=os.environ | {"LC_ALL": "C"},
+            env=self._environment,
             **self._user,
         )
         self.pid = int(self._shell.stdout.readline())
         ready = [str(self.programs / "pg_isready"), "-q", "-h", str(self.folder), "-t", "1"]
         for _ in range(START_S * 50):
-            if subprocess.run(ready, check=False).returncode == 0:
+            if subprocess.run(ready, check=False, env=self._environment).returncode == 0:
                 return
             try:
                 self._shell.wait(timeout=0.02)
@@ -105,6 +130,7 @@ class Postgres:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=self._environment,
         )
 
     def _place(self, database):
@@ -114,7 +140,7 @@ class Postgres:
         done = subprocess.run(
             [str(self.programs / program), *arguments],
             cwd=self.folder,
-            env=os.environ | {"LC_ALL": "C"},
+            env=self._environment,
             capture_output=True,
             text=True,
             check=False,

@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import ipaddress
+import itertools
 import json
 import ssl
 
@@ -17,10 +18,10 @@ DAY = datetime.timedelta(days=1)
 
 
 class Authority:
-    """An authority that certifies receivers."""
+    """An authority that certifies receivers, and engines and those who come to them."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.folder, self._numbers = folder, itertools.count(1)
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of tests")])
         certificate = self._sign(self.name, self.key, x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -29,17 +30,26 @@ class Authority:
 
     def context(self, *names):
         """A server's side of TLS, with a certificate for these names."""
+        certificate, key = self.issue(*names)
+        both = self.folder / f"{names[0]}.pem"
+        both.write_bytes(key.read_bytes() + certificate.read_bytes())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(both)
+        return context
+
+    def issue(self, *names):
+        """Files of its own with a certificate for these names, of a server or of who comes to one, and with its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         certificate = self._sign(subject, key, x509.SubjectAlternativeName([_name(name) for name in names]))
-        path = self.folder / f"{names[0]}.pem"
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
+        stem = f"{names[0]}-{next(self._numbers)}"
+        files = self.folder / f"{stem}.crt", self.folder / f"{stem}.key"
+        files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        files[1].write_bytes(private)
+        return files
 
     def _sign(self, subject, key, extension, critical=False):
         now = datetime.datetime.now(datetime.UTC)

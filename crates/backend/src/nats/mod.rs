@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{self, MissedTickBehavior};
@@ -63,12 +63,31 @@ pub fn open(
         wakes: Notify::new(),
         closes: Notify::new(),
         failures: AtomicU64::new(0),
-        prefix: options.prefix.clone(),
+        options: options.clone(),
     });
     let connect = connect_options(options, &shared)?.name(format!("carillon {own}"));
     let tick_every = options.bus.beat_every / TICKS_PER_BEAT;
     runtime.spawn(run(shared.clone(), servers, connect, tick_every));
     Ok(Arc::new(Nats(shared)))
+}
+
+/// Connects once, to see whether a server lets the node in.
+///
+/// # Errors
+/// Why none does.
+pub fn inspect(options: &Options) -> Result<(), String> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(attempt(options))
+}
+
+async fn attempt(options: &Options) -> Result<(), String> {
+    let servers = addresses(&options.servers).map_err(|e| e.to_string())?;
+    let connect = ConnectOptions::new().name("carillon inspects").connection_timeout(CONNECT_MAX);
+    let connect = identify(connect, &options.auth, &options.tls).map_err(|e| e.to_string())?;
+    match async_nats::connect_with_options(servers, connect).await {
+        Ok(_) => Ok(()),
+        Err(e) => Err(options.explained(&e)),
+    }
 }
 
 fn addresses(servers: &[Box<str>]) -> Result<Vec<ServerAddr>, OpenError> {
@@ -86,7 +105,7 @@ struct Shared {
     closes: Notify,
     /// Attempts to connect that failed since there was a connection.
     failures: AtomicU64,
-    prefix: Box<str>,
+    options: Options,
 }
 
 impl Bus for Nats {
@@ -145,12 +164,21 @@ impl fmt::Debug for Nats {
 
 impl Shared {
     fn name(&self, subject: Subject) -> String {
-        let prefix = &self.prefix;
+        let prefix = &self.options.prefix;
         match subject {
             Subject::Node(epoch) => format!("{prefix}.n.{epoch}"),
             Subject::Partition(partition) => format!("{prefix}.t.{partition}"),
             Subject::All => format!("{prefix}.all"),
         }
+    }
+
+    /// Says why NATS cannot be reached. The client names only the kind of error, so one more connection is tried.
+    fn say_why(&self, failures: u64, kind: String) {
+        let options = self.options.clone();
+        tokio::spawn(async move {
+            let error = attempt(&options).await.err().unwrap_or(kind);
+            tracing::warn!(error, failures, "NATS cannot be reached");
+        });
     }
 
     fn noticed(&self, event: &Event) {
@@ -167,7 +195,7 @@ impl Shared {
             Event::ClientError(e) => {
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
                 if failures.is_power_of_two() {
-                    tracing::warn!(error = %e, failures, "NATS cannot be reached");
+                    self.say_why(failures, e.to_string());
                 }
             }
             Event::LameDuckMode | Event::Draining => {}

@@ -2,6 +2,8 @@
 
 use crate::bus;
 use crate::secret::{Secret, SecretError};
+use crate::tls_fault;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// How a bus over NATS is opened.
@@ -62,6 +64,23 @@ pub struct Tls {
     /// Files with the certificate and the key of this node, where servers ask for one.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
+
+impl Options {
+    /// Why there is no connection, with the setting that mends it where TLS is why.
+    pub(super) fn explained(&self, error: &dyn Display) -> String {
+        let is_secured = self.tls.required || self.servers.iter().any(|server| server.starts_with("tls://"));
+        if !is_secured {
+            return error.to_string();
+        }
+        tls_fault::explained(error, &SETTINGS, self.tls.certificate.is_some())
+    }
+}
+
+const SETTINGS: tls_fault::Settings = tls_fault::Settings {
+    address: "cell.nats",
+    authorities: "cell.nats_ca_file",
+    certificate: "cell.nats_certificate and cell.nats_key",
+};
 
 /// Why a bus or a queue did not open. A server that cannot be reached is no reason: it is tried again.
 #[derive(Debug, thiserror::Error)]

@@ -118,7 +118,10 @@ impl Connection {
             client.batch_execute(SETTINGS).await?;
             Ok::<_, tokio_postgres::Error>(Session { client, statements: RefCell::default() })
         };
-        self.within(max, made)
+        self.within(max, made).map_err(|error| match self.options.tls.remedy(&error.to_string()) {
+            Some(remedy) => Error::NotTrusted { error: Box::new(error), remedy },
+            None => error,
+        })
     }
 
     /// Where to, and who asks.

@@ -25,6 +25,14 @@ pub(super) enum Error {
     /// TLS cannot be set up.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(#[from] Unready),
+    /// The connection was not made, for a reason that a setting of TLS mends.
+    #[error("{error}; {remedy}")]
+    NotTrusted {
+        /// What failed.
+        error: Box<Error>,
+        /// What to do about it.
+        remedy: String,
+    },
     /// No answer came in time.
     #[error("PostgreSQL did not answer within {0:?}")]
     Late(Duration),
@@ -62,6 +70,7 @@ impl Error {
     pub(super) fn is_lost(&self) -> bool {
         match self {
             Error::Late(_) | Error::Away => true,
+            Error::NotTrusted { error, .. } => error.is_lost(),
             Error::Driver(e) => {
                 e.is_closed()
                     || std::error::Error::source(e).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
@@ -88,7 +97,11 @@ impl Error {
     }
 
     fn code(&self) -> Option<&SqlState> {
-        if let Error::Refused(e) = self { Some(e.code()) } else { None }
+        match self {
+            Error::Refused(e) => Some(e.code()),
+            Error::NotTrusted { error, .. } => error.code(),
+            _ => None,
+        }
     }
 }
 

@@ -80,13 +80,16 @@ fn follows(db: &Connection, account: AccountId, topic: TopicId) -> Result<bool> 
     Ok(found.is_some())
 }
 
-/// Whether an account follows so many topics.
+/// Whether an account follows so many topics. They are counted no further.
 fn has(db: &Connection, account: AccountId, count: u32) -> Result<bool> {
     if count == u32::MAX {
         return Ok(false);
     }
-    let counted = db.one("SELECT count(*) FROM subscription WHERE account = $1", &[&int(account.0)])?;
-    Ok(uint(&counted, 0)? >= u64::from(count))
+    let counted = db.one(
+        "SELECT (SELECT count(*) FROM (SELECT 1 FROM subscription WHERE account = $1 LIMIT $2) AS s) >= $2",
+        &[&int(account.0), &i64::from(count)],
+    )?;
+    Ok(counted.try_get(0)?)
 }
 
 /// The followers of a topic in the byte order of their JIDs. Each page reads and sorts all of them: this is for people, and never on the way

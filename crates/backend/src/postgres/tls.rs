@@ -2,6 +2,7 @@
 //!
 //! Files are read for each connection, so that what was replaced is used from the next one on.
 
+use crate::tls_fault;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -15,6 +16,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
+
+const SETTINGS: tls_fault::Settings = tls_fault::Settings {
+    address: "store.url",
+    authorities: "sslrootcert in store.url",
+    certificate: "sslcert and sslkey in store.url",
+};
 
 /// How connections are secured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +80,13 @@ pub(super) enum Unready {
 }
 
 impl Tls {
+    /// What mends a connection that was not made, where TLS is why; by the text of the error.
+    pub(super) fn remedy(&self, error: &str) -> Option<String> {
+        (self.mode != Mode::Disable)
+            .then(|| tls_fault::remedy(error, &SETTINGS, self.certificate.is_some()))
+            .flatten()
+    }
+
     /// What makes TLS connections.
     pub(super) fn connector(&self) -> Result<Connector, Unready> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -6,7 +6,7 @@
 use super::{OpenError, Options, PAUSE_MAX, PAUSE_MIN, PING_EVERY};
 use crate::answering::Answering;
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
+use ::redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult};
 use carillon_core::model::{Epoch, Map, SessionId, ShardId};
 use carillon_core::ports::{Left, LogEntry, LogHeard, LogHears, Reply, SessionLog, Unavailable};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,29 +40,27 @@ pub fn open_log(
     hears: LogHears,
     runtime: &Handle,
 ) -> Result<Arc<dyn SessionLog>, OpenError> {
-    let client = options.client()?;
+    // What is wrong with the options is found out now.
+    options.client()?;
     let shared = Arc::new(Shared {
         own,
-        prefix: options.prefix.clone(),
-        bytes_max: options.queue_bytes_max,
+        options: options.clone(),
         pending: Mutex::default(),
         wakes: Notify::new(),
         hears,
     });
-    runtime.spawn(run(shared.clone(), client.clone()));
-    Ok(Arc::new(RedisLog { shared, client, runtime: runtime.clone() }))
+    runtime.spawn(run(shared.clone()));
+    Ok(Arc::new(RedisLog { shared, runtime: runtime.clone() }))
 }
 
 struct RedisLog {
     shared: Arc<Shared>,
-    client: Client,
     runtime: Handle,
 }
 
 struct Shared {
     own: Epoch,
-    prefix: Box<str>,
-    bytes_max: usize,
+    options: Options,
     pending: Mutex<Pending>,
     wakes: Notify,
     hears: LogHears,
@@ -135,7 +133,7 @@ impl Shared {
     }
 
     fn key(&self, epoch: Epoch) -> String {
-        format!("{}:l:{{{epoch}}}", self.prefix)
+        format!("{}:l:{{{epoch}}}", self.options.prefix)
     }
 }
 
@@ -167,19 +165,19 @@ impl SessionLog for RedisLog {
             pending.bytes -= before.flatten().map_or(0, |before| before.len());
         }
         pending.numbers.insert(shard, number);
-        pending.is_full |= pending.bytes > self.shared.bytes_max;
+        pending.is_full |= pending.bytes > self.shared.options.queue_bytes_max;
         drop(pending);
         self.shared.wakes.notify_one();
     }
 
     fn take(&self, epoch: Epoch, reply: Reply<Result<Vec<Left>, Unavailable>>) {
-        let (answering, client) = (Answering::new(reply), self.client.clone());
+        let (answering, options) = (Answering::new(reply), self.shared.options.clone());
         let (from, to) =
             (self.shared.key(epoch), format!("{}:taken:{}", self.shared.key(epoch), self.shared.own));
         self.runtime.spawn(async move {
             let began = Instant::now();
             while began.elapsed() < TAKE_MAX {
-                match time::timeout(TAKE_MAX, take(&client, &from, &to)).await {
+                match time::timeout(TAKE_MAX, take(&options, &from, &to)).await {
                     Ok(Ok(all)) => return answering.give(all),
                     Ok(Err(e)) => tracing::warn!(error = %e, "what a dead node left cannot be read yet"),
                     Err(_) => return,
@@ -223,10 +221,10 @@ impl Drop for RedisLog {
 }
 
 /// Connects and writes until the log is closed.
-async fn run(shared: Arc<Shared>, client: Client) {
+async fn run(shared: Arc<Shared>) {
     let (mut pause, mut failures) = (PAUSE_MIN, 0u64);
     while shared.pending().closes.is_none() {
-        match begin(&shared, &client).await {
+        match begin(&shared).await {
             Ok(mut connection) => {
                 (pause, failures) = (PAUSE_MIN, 0);
                 tracing::info!("the log of sessions is connected to Redis");
@@ -244,7 +242,8 @@ async fn run(shared: Arc<Shared>, client: Client) {
             Err(e) => {
                 failures += 1;
                 if failures.is_power_of_two() {
-                    tracing::warn!(error = %e, failures, "sessions are not written down: Redis cannot be reached");
+                    let error = shared.options.explained(&e);
+                    tracing::warn!(error, failures, "sessions are not written down: Redis cannot be reached");
                 }
             }
         }
@@ -253,16 +252,16 @@ async fn run(shared: Arc<Shared>, client: Client) {
     }
 }
 
-async fn connect(client: &Client, answer_max: Duration) -> RedisResult<MultiplexedConnection> {
+async fn connect(options: &Options, answer_max: Duration) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(ANSWER_MAX))
         .set_response_timeout(Some(answer_max));
-    client.get_multiplexed_async_connection_with_config(&config).await
+    options.next_client()?.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// Connects, and has the server forget what it has of the node.
-async fn begin(shared: &Shared, client: &Client) -> RedisResult<MultiplexedConnection> {
-    let mut connection = connect(client, ANSWER_MAX).await?;
+async fn begin(shared: &Shared) -> RedisResult<MultiplexedConnection> {
+    let mut connection = connect(&shared.options, ANSWER_MAX).await?;
     // A replica refuses it.
     let _: () = ::redis::cmd("DEL").arg(shared.key(shared.own)).query_async(&mut connection).await?;
     shared.pending().begin();
@@ -336,8 +335,8 @@ fn pipeline(key: &str, entries: &Map<Field, Option<Vec<u8>>>) -> ::redis::Pipeli
 }
 
 /// Takes the log of a node. That it is renamed decides who has it; a name that is there already is of an attempt before, whose answer was lost.
-async fn take(client: &Client, from: &str, to: &str) -> RedisResult<Vec<Left>> {
-    let mut connection = connect(client, TAKE_MAX).await?;
+async fn take(options: &Options, from: &str, to: &str) -> RedisResult<Vec<Left>> {
+    let mut connection = connect(options, TAKE_MAX).await?;
     let renamed: RedisResult<()> =
         ::redis::cmd("RENAME").arg(from).arg(to).query_async(&mut connection).await;
     if let Err(e) = renamed

@@ -14,7 +14,7 @@ pub use log::open_log;
 pub use options::{OpenError, Options};
 
 use crate::answering::Answering;
-use ::redis::{Client, RedisError};
+use ::redis::RedisError;
 use carillon_core::model::Epoch;
 use carillon_core::ports::claims::{ACCOUNT_BYTES_MAX, Reached, Reaches};
 use carillon_core::ports::{Claimed, Claims, Policy, Reply, Unavailable};
@@ -23,7 +23,7 @@ use server::Server;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle};
 use tokio::time;
 
 /// Questions in one round trip.
@@ -46,16 +46,27 @@ pub fn open(
     reaches: Reaches,
     runtime: &Handle,
 ) -> Result<Arc<dyn Claims>, OpenError> {
+    // What is wrong with the options is found out now.
+    options.client()?;
     let shared = Arc::new(Shared {
         own,
-        prefix: options.prefix.clone(),
-        deadline: options.deadline,
+        options: options.clone(),
         queue: Queue::new(options.queue_bytes_max),
         view: Mutex::default(),
         reaches,
     });
-    runtime.spawn(run(shared.clone(), options.client()?));
+    runtime.spawn(run(shared.clone()));
     Ok(Arc::new(RedisClaims(shared)))
+}
+
+/// Connects once, to see whether the server lets the node in.
+///
+/// # Errors
+/// Why it does not.
+pub fn inspect(options: &Options) -> Result<(), String> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let connected = runtime.block_on(Server::connect(options));
+    connected.map(drop).map_err(|e| options.explained(&e))
 }
 
 /// The claims of a node.
@@ -63,8 +74,7 @@ struct RedisClaims(Arc<Shared>);
 
 struct Shared {
     own: Epoch,
-    prefix: Box<str>,
-    deadline: Duration,
+    options: Options,
     queue: Queue,
     view: Mutex<Arc<View>>,
     reaches: Reaches,
@@ -147,12 +157,12 @@ impl Drop for Ending {
 }
 
 /// Connects and asks until the claims are closed.
-async fn run(shared: Arc<Shared>, client: Client) {
+async fn run(shared: Arc<Shared>) {
     let _ending = Ending(shared.clone());
     let mut known: Option<String> = None;
     let mut away = Instant::now();
     while !shared.queue.is_closed() {
-        let Some(mut server) = connect(&shared, &client, away).await else { return };
+        let Some(mut server) = connect(&shared, away).await else { return };
         let lost = known.as_ref().is_some_and(|known| *known != server.run);
         tracing::info!(lost, "the directory is connected to Redis");
         (shared.reaches)(Reached::Back { lost });
@@ -167,16 +177,17 @@ async fn run(shared: Arc<Shared>, client: Client) {
 }
 
 /// Connects, trying again and again, while what waits for too long is answered. Nothing once the claims are closed.
-async fn connect(shared: &Shared, client: &Client, away: Instant) -> Option<Server> {
+async fn connect(shared: &Shared, away: Instant) -> Option<Server> {
     let connecting = async {
         let (mut pause, mut failures) = (PAUSE_MIN, 0u64);
         loop {
-            match Server::connect(client).await {
+            match Server::connect(&shared.options).await {
                 Ok(server) => return server,
                 Err(e) => {
                     failures += 1;
                     if failures.is_power_of_two() {
-                        tracing::warn!(error = %e, failures, "Redis cannot be reached");
+                        let error = shared.options.explained(&e);
+                        tracing::warn!(error, failures, "Redis cannot be reached");
                     }
                 }
             }
@@ -187,8 +198,9 @@ async fn connect(shared: &Shared, client: &Client, away: Instant) -> Option<Serv
     let expiring = async {
         while !shared.queue.is_closed() {
             // Whoever asks while it is away for long does not wait.
-            let is_long = away.elapsed() >= shared.deadline;
-            shared.queue.expire(if is_long { Duration::ZERO } else { shared.deadline });
+            let deadline = shared.options.deadline;
+            let is_long = away.elapsed() >= deadline;
+            shared.queue.expire(if is_long { Duration::ZERO } else { deadline });
             drop(time::timeout(EXPIRE_EVERY, shared.queue.wakes.notified()).await);
         }
     };
@@ -208,7 +220,7 @@ async fn serve(shared: &Shared, server: &mut Server) -> Result<(), RedisError> {
             }
             continue;
         }
-        if let Err((left, e)) = server.ask(asked, &shared.prefix, shared.own, &shared.view()).await {
+        if let Err((left, e)) = server.ask(asked, &shared.options.prefix, shared.own, &shared.view()).await {
             shared.queue.put_back(left);
             return Err(e);
         }

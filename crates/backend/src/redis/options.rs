@@ -1,7 +1,11 @@
 //! How claims in Redis are opened, and why they may not open.
 
 use crate::secret::{Secret, SecretError};
-use redis::{Client, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
+use crate::tls_fault;
+use redis::{
+    Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, RedisResult, TlsCertificates,
+};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -39,8 +43,24 @@ impl Options {
         }
     }
 
+    /// What makes the next connection. Files are read for each, so that what was replaced is used from then on.
+    pub(super) fn next_client(&self) -> RedisResult<Client> {
+        let wrong =
+            |e: OpenError| RedisError::from((ErrorKind::InvalidClientConfig, "no client", e.to_string()));
+        self.client().map_err(wrong)
+    }
+
+    /// Why there is no connection, with the setting that mends it where TLS is why.
+    pub(super) fn explained(&self, error: &dyn Display) -> String {
+        if ["rediss://", "valkeys://"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            tls_fault::explained(error, &SETTINGS, self.certificate.is_some())
+        } else {
+            error.to_string()
+        }
+    }
+
     pub(super) fn client(&self) -> Result<Client, OpenError> {
-        let address = |e: redis::RedisError| OpenError::Address(e.to_string());
+        let address = |e: RedisError| OpenError::Address(e.to_string());
         let info = (&*self.url).into_connection_info().map_err(address)?;
         let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
         if let Some(password) = &self.password {
@@ -61,6 +81,12 @@ impl Options {
         Client::build_with_tls(info, tls).map_err(address)
     }
 }
+
+const SETTINGS: tls_fault::Settings = tls_fault::Settings {
+    address: "cell.redis",
+    authorities: "cell.redis_ca_file",
+    certificate: "cell.redis_certificate and cell.redis_key",
+};
 
 fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     fs::read(path).map_err(|error| OpenError::File { path: path.to_owned(), error })

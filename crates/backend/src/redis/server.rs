@@ -1,13 +1,14 @@
 //! A connection to Redis, and what is asked over it.
 
 use super::View;
+use super::options::Options;
 use super::queue::{Asked, What};
 use carillon_core::model::Epoch;
 use carillon_core::ports::claims::KEPT_MS;
 use carillon_core::ports::{Claimed, Policy};
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value,
 };
 use std::time::Duration;
 
@@ -26,11 +27,12 @@ pub(super) struct Server {
 
 impl Server {
     /// Connects, and gives the server the scripts.
-    pub(super) async fn connect(client: &Client) -> RedisResult<Server> {
+    pub(super) async fn connect(options: &Options) -> RedisResult<Server> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_MAX))
             .set_response_timeout(Some(ANSWER_MAX));
-        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut connection =
+            options.next_client()?.get_multiplexed_async_connection_with_config(&config).await?;
         let info: String = redis::cmd("INFO").query_async(&mut connection).await?;
         let field = |name: &str| {
             let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

@@ -7,12 +7,15 @@ use bytes::Bytes;
 use carillon_backend::postgres::{Options, PostgresStore};
 use carillon_core::model::*;
 use carillon_core::ports::Page;
-use carillon_core::ports::store::accounts::{Identity, ImportAccounts, ImportedAccount};
+use carillon_core::ports::store::accounts::{
+    CreateAccount, CreateAccountAnswer, Identity, ImportAccounts, ImportedAccount,
+};
 use carillon_core::ports::store::archive::{
     ArchivePage, ArchivePageAnswer, KeepMessage, KeepMessageAnswer, ReadArchiveEnds,
 };
 use carillon_core::ports::store::domains::PutDomain;
 use carillon_core::ports::store::inbox::ReadInbox;
+use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer};
 use carillon_wire::jid::Jid;
 
 const ACCOUNTS: u64 = 1000;
@@ -125,14 +128,18 @@ fn fault(plan: &str) -> Option<String> {
     None
 }
 
-#[test]
-fn archives_are_read_and_written_by_their_indexes() {
+/// A server that explains each statement in its log.
+fn explaining() -> Server {
     let explain =
         ["log_min_duration=0", "log_analyze=on", "log_timing=off"].map(|one| format!("auto_explain.{one}"));
     let [all, analyse, timing] = &explain;
     let preload = "session_preload_libraries=auto_explain";
-    let server =
-        Server::start(&["-h", "", "-c", preload, "-c", all, "-c", analyse, "-c", timing], |_| Vec::new());
+    Server::start(&["-h", "", "-c", preload, "-c", all, "-c", analyse, "-c", timing], |_| Vec::new())
+}
+
+#[test]
+fn archives_are_read_and_written_by_their_indexes() {
+    let server = explaining();
     let (store, domain) = filled(&server);
     for is_analysed in [false, true] {
         if is_analysed {
@@ -147,5 +154,48 @@ fn archives_are_read_and_written_by_their_indexes() {
             let found = fault(plan);
             assert!(found.is_none(), "{}; analysed: {is_analysed}: {plan}", found.unwrap_or_default());
         }
+    }
+}
+
+/// There is no counter of accounts and topics: who creates one reads the index as far as the bound goes, and no row of the table for its contents.
+#[test]
+fn quotas_are_counted_by_an_index_and_no_further_than_their_bound() {
+    const THERE: u32 = 3000;
+    const BOUND: u32 = 2000;
+    let server = explaining();
+    server.admin("CREATE DATABASE quotas TEMPLATE template0");
+    let store =
+        PostgresStore::open(Options { lanes: 1, readers: 1, ..server.options("quotas") }).expect("opens");
+    let put = |policy| ask(&store, PutDomain { name: "example.org".into(), policy }).expect("it is put");
+    let domain = put(Policy::default()).domain.id;
+    let account = |n| ImportedAccount { local: format!("u{n}").into(), credentials: Credentials::default() };
+    let import = ImportAccounts { domain, accounts: (0..THERE).map(account).collect(), now: T };
+    ask(&store, import).expect("it is done").expect("the domain is there");
+    let topic = |n: u32| CreateTopic {
+        domain,
+        name: format!("t{n}").into(),
+        config: TopicConfig::default(),
+        affiliations: Vec::new(),
+        owned_max: u32::MAX,
+        now: T,
+    };
+    let waiting: Vec<_> = (0..THERE).map(|n| asked(&store, topic(n))).collect();
+    assert!(waiting.iter().all(|one| matches!(waited(one), Ok(CreateTopicAnswer::Created(..)))));
+    put(Policy { accounts_max: BOUND, topics_max: BOUND, ..Policy::default() });
+    server.batch("quotas", "VACUUM ANALYZE");
+    let before = server.log().len();
+    let credentials = Credentials::default();
+    let create = CreateAccount { domain, local: "new".into(), credentials, is_in_band: false, now: T };
+    assert!(matches!(ask(&store, create), Ok(CreateAccountAnswer::DomainFull)));
+    assert!(matches!(ask(&store, topic(THERE)), Ok(CreateTopicAnswer::DomainFull)));
+    let log = server.log().split_off(before);
+    for (table, quota) in [("account", "accounts_max"), ("topic", "topics_max")] {
+        let plan = log.split("Query Text:").find(|plan| plan.contains(&format!("LIMIT d.{quota}")));
+        let plan = plan.unwrap_or_else(|| panic!("{quota} was not counted: {log}"));
+        let scan = plan
+            .lines()
+            .find(|line| line.contains("Index Only Scan") && line.contains(&format!(" on {table} ")));
+        let scan = scan.unwrap_or_else(|| panic!("{table} is not read by its index alone: {plan}"));
+        assert!(scan.contains(&format!("rows={BOUND} loops=1")), "{scan}");
     }
 }

@@ -31,6 +31,7 @@ pub(crate) use no_postgres as postgres;
 pub(crate) use no_redis as redis;
 
 use crate::config::Settings;
+use crate::options;
 use carillon_backend::StoreOptions;
 use carillon_backend::check::Checked;
 use carillon_core::model::Epoch;
@@ -58,6 +59,22 @@ pub(crate) fn open_store(
     }
     let store = carillon_backend::open(StoreOptions { is_searched, ..embedded(settings) });
     Ok(Opened { store: store.map_err(|e| e.to_string())?, members: None })
+}
+
+/// The engines of a cell that do not let the node in: the setting that names each, and why not.
+#[cfg(all(feature = "nats", feature = "postgres"))]
+pub(crate) fn closed_engines(settings: &options::Cell) -> Vec<(&'static str, String)> {
+    if settings.nats.is_empty() {
+        return Vec::new();
+    }
+    let asked = [("cell.nats", nats::inspect(settings)), ("cell.redis", redis::inspect(settings))];
+    asked.into_iter().filter_map(|(setting, asked)| Some((setting, asked.err()?))).collect()
+}
+
+/// None: settings that name a cell are refused.
+#[cfg(not(all(feature = "nats", feature = "postgres")))]
+pub(crate) fn closed_engines(_: &options::Cell) -> Vec<(&'static str, String)> {
+    Vec::new()
 }
 
 /// The database of the embedded store.

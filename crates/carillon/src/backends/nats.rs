@@ -12,6 +12,11 @@ use tokio::runtime::Handle;
 #[derive(Clone)]
 pub(crate) struct BusOptions(Options);
 
+/// Whether a server lets the node in; why not is an error.
+pub(crate) fn inspect(settings: &options::Cell) -> Result<(), String> {
+    nats::inspect(&bus(settings, None).0)
+}
+
 /// The bus of the settings, from where the process before `left` it.
 pub(crate) fn bus(settings: &options::Cell, left: Option<Vec<u8>>) -> BusOptions {
     let mut options = Options::new(&settings.nats);

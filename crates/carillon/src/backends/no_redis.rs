@@ -20,6 +20,11 @@ pub(crate) fn log(settings: &options::Cell) -> Result<Option<LogOptions>, String
     }
 }
 
+/// Refuses the settings that name one.
+pub(crate) fn inspect(settings: &options::Cell) -> Result<(), String> {
+    log(settings).map(drop)
+}
+
 impl LogOptions {
     /// Never called.
     pub(crate) fn open(&self, _: Epoch, _: LogHears, _: &Handle) -> Result<Arc<dyn SessionLog>, String> {

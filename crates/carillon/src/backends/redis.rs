@@ -28,6 +28,14 @@ pub(crate) fn log(settings: &options::Cell) -> Result<Option<LogOptions>, String
     Ok(Some(LogOptions(options)))
 }
 
+/// Whether the server lets the node in, if the settings name one; why not is an error.
+pub(crate) fn inspect(settings: &options::Cell) -> Result<(), String> {
+    match log(settings)? {
+        Some(LogOptions(options)) => redis::inspect(&options),
+        None => Ok(()),
+    }
+}
+
 impl LogOptions {
     /// Opens it for the node of this epoch.
     pub(crate) fn open(

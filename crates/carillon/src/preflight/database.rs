@@ -16,7 +16,7 @@ pub(super) fn inspect(settings: &Settings, purpose: Purpose) -> Vec<Finding> {
     match (postgres::inspect(settings), purpose) {
         (Ok(found), _) => found.iter().map(finding).collect(),
         (Err(_), Purpose::Start) => Vec::new(),
-        (Err(why), Purpose::Check | Purpose::Production) => {
+        (Err(why), Purpose::TakeOver | Purpose::Check | Purpose::Production) => {
             vec![Finding::error("store.url", why, "see docs/book/postgresql.md")]
         }
     }

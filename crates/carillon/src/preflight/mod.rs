@@ -4,6 +4,7 @@
 mod certificate;
 mod database;
 pub mod descriptors;
+mod engines;
 mod exposure;
 mod folder;
 mod ports;
@@ -44,6 +45,8 @@ pub struct Finding {
 pub enum Purpose {
     /// A node is about to start: what another node has is not free.
     Start,
+    /// A process is about to take over from the one that runs, in a live upgrade: as [`Purpose::Check`], but for what the other has found out.
+    TakeOver,
     /// The settings of a node that may be running: what this very node has is no finding.
     Check,
     /// As [`Purpose::Check`], for a node that is to serve the public.
@@ -61,6 +64,7 @@ pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
     findings.extend(certificate::inspect(settings));
     findings.extend(descriptors::inspect(config));
     findings.extend(database::inspect(settings, purpose));
+    findings.extend(engines::inspect(settings, purpose));
     findings.extend(push_apps(settings));
     if purpose == Purpose::Production {
         findings = findings.into_iter().map(production::sharpened).collect();

@@ -110,7 +110,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
             return Ok(CreateRoomAnswer::NoDomain);
         }
         // Counted only where there is a bound: to keep a count would have those who create rooms wait for each other.
-        if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
+        if *rooms_max < u32::MAX && is_full(self.db, *domain, *rooms_max)? {
             return Ok(CreateRoomAnswer::DomainFull);
         }
         let made = self.returning_opt(
@@ -225,10 +225,13 @@ pub(super) fn leave_all(
     Ok(rooms.len())
 }
 
-/// How many rooms a domain has.
-fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
-    let row = db.one("SELECT count(*) FROM room WHERE domain = $1", &[&i64::from(domain.0)])?;
-    number(&row, 0)
+/// Whether a domain has so many rooms. They are counted no further.
+fn is_full(db: &Connection, domain: DomainId, max: u32) -> Result<bool> {
+    let row = db.one(
+        "SELECT (SELECT count(*) FROM (SELECT 1 FROM room WHERE domain = $1 LIMIT $2) AS r) >= $2",
+        &[&i64::from(domain.0), &i64::from(max)],
+    )?;
+    Ok(row.try_get(0)?)
 }
 
 /// Whether one of those who are to own a room owns `max` already.
