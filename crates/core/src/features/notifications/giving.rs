@@ -33,7 +33,7 @@ pub(super) fn give(
     session.send(stanza, &Track::Of(TRACKED, id.0), cx);
     let bytes = session.sent();
     // If it is held, its client is sent it later.
-    if bytes > before
+    if bytes != before
         && let Some(conn) = session.io.as_ref().map(|io| io.conn)
     {
         hops::note(id, cx, || HopStep::Written { session: session.jid.clone(), conn });
