@@ -97,7 +97,7 @@ impl Probe<'_> {
         let request = HopView { hop: "request", node: self.own(), ..HopView::default() };
         let mut hops: Vec<HopView> = self.seen.iter().map(|seen| self.hop(seen, node_of(seen))).collect();
         if self.is_far() {
-            hops.extend(self.from_trace());
+            hops.extend(self.traced());
         }
         // What happens at once may have been told in another order.
         hops.sort_by_key(|hop| hop.at_us);
@@ -155,7 +155,7 @@ impl Probe<'_> {
     }
 
     /// The steps that its trace tells of, to the millisecond.
-    fn from_trace(&self) -> Vec<HopView> {
+    fn traced(&self) -> Vec<HopView> {
         let Trace { stored, sent, ended, state, reason, acknowledged_by, .. } = self.trace;
         let node = self.places.as_ref().map(|(_, home)| home.clone());
         let at = |hop, at: UnixMs| {
