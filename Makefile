@@ -46,7 +46,7 @@ test-sim: ## Random programs against simulated nodes
 	$(XTASK) sim --from 1 --programs 40000
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
-	$(XTASK) instructions
+	$(XTASK) instructions $(FEATURES)
 
 test-kills: build tools ## A node under load that is killed, restarted, upgraded, cut off; for longer: see tests/interop/README.md
 	cd $(INTEROP) && $(VENV)/bin/python -m kills
@@ -118,7 +118,7 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) coverage --check
 	$(XTASK) licences
 	$(XTASK) unified
-	$(XTASK) purity
+	$(XTASK) purity $(FEATURES)
 
 lint-python: tools
 	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/killed bench/drain bench/fill bench/greed bench/attacks bench/flame bench/lossy bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk

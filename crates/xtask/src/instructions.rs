@@ -2,6 +2,8 @@
 //! the same number every time, whatever else the machine does. More than the limit fails; much less asks for a lower limit.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// One thing that is counted.
 struct Count {
@@ -48,13 +50,15 @@ const COMMON: &str = "common";
 /// No input may cost more than so many times what common input of its size costs.
 const HOSTILE_MAX: f64 = 10.0;
 
-/// Counts, and says what is above its limit.
-pub(crate) fn check() -> Result<Vec<String>, String> {
-    let mut findings = hostile_input()?;
-    findings.extend(growth()?);
-    let program = program("counts")?;
-    for count in &COUNTS {
-        let each = counted(&program, count.test, count.function)?.collected / count.times;
+/// Counts, and says what is above its limit. The tests are built with these `features` of the workspace (`--features …`).
+pub(crate) fn check(features: &[&str]) -> Result<Vec<String>, String> {
+    let mut findings = hostile_input(&program("cost", features)?)?;
+    findings.extend(growth(&program("costs", features)?)?);
+    let program = program("counts", features)?;
+    for (count, counted) in
+        COUNTS.iter().zip(each(&COUNTS, |count| counted(&program, count.test, count.function))?)
+    {
+        let each = counted.collected / count.times;
         println!("instructions: {} costs {each}, limit {}", count.what, count.max);
         if each > count.max {
             findings.push(format!(
@@ -68,10 +72,9 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
 }
 
 /// What each text of the reader's corpus costs per byte, beside what is common.
-fn hostile_input() -> Result<Vec<String>, String> {
-    let program = program("cost")?;
+fn hostile_input(program: &str) -> Result<Vec<String>, String> {
     let per_byte = |test: &str| -> Result<f64, String> {
-        let counted = counted(&program, test, SPEND)?;
+        let counted = counted(program, test, SPEND)?;
         let bytes = counted.output.lines().find_map(|line| line.split_once("bytes: ")?.1.trim().parse().ok());
         let bytes: u64 = bytes.ok_or_else(|| format!("{test} does not say how many bytes it reads"))?;
         Ok(counted.collected as f64 / bytes as f64)
@@ -79,8 +82,10 @@ fn hostile_input() -> Result<Vec<String>, String> {
     let common = per_byte(COMMON)?;
     println!("instructions: common input costs {common:.0} per byte");
     let mut findings = Vec::new();
-    for test in tests(&program)?.iter().filter(|test| *test != COMMON) {
-        let times = per_byte(test)? / common;
+    let mut tests = tests(program)?;
+    tests.retain(|test| test != COMMON);
+    for (test, per_byte) in tests.iter().zip(each(&tests, |test| per_byte(test))?) {
+        let times = per_byte / common;
         println!("instructions: hostile input, {test}: {times:.1} times common input, limit {HOSTILE_MAX}");
         if times > HOSTILE_MAX {
             findings.push(format!(
@@ -93,12 +98,12 @@ fn hostile_input() -> Result<Vec<String>, String> {
 }
 
 /// What requests cost when there is more of them, in `crates/core/tests/costs`.
-fn growth() -> Result<Vec<String>, String> {
-    let program = program("costs")?;
+fn growth(program: &str) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
-    for test in tests(&program)? {
-        let less = counted(&program, &test, "costs::less")?;
-        let more = counted(&program, &test, "costs::more")?;
+    let tests = tests(program)?;
+    let both =
+        |test: &String| Ok((counted(program, test, "costs::less")?, counted(program, test, "costs::more")?));
+    for (test, (less, more)) in tests.iter().zip(each(&tests, both)?) {
         let limit = less.output.lines().find_map(|line| line.split_once("limit: ")?.1.trim().parse().ok());
         let limit: f64 = limit.ok_or_else(|| format!("{test} does not say what its limit is"))?;
         let times = more.collected as f64 / less.collected as f64;
@@ -113,6 +118,28 @@ fn growth() -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
+/// What is found out of each, in their order; one at a time per processor, as valgrind runs on one alone.
+fn each<T: Sync, R: Send>(
+    all: &[T],
+    find: impl Fn(&T) -> Result<R, String> + Sync,
+) -> Result<Vec<R>, String> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some((at, one)) = all.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.push((at, find(one)));
+        }
+        found
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let mut found = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("it does not panic")).collect::<Vec<_>>()
+    });
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
 /// The tests of a program.
 fn tests(program: &str) -> Result<Vec<String>, String> {
     let listed = Command::new(program).arg("--list").output().map_err(|e| format!("{program}: {e}"))?;
@@ -122,9 +149,10 @@ fn tests(program: &str) -> Result<Vec<String>, String> {
 
 /// Builds tests, among those of the whole workspace: a package alone has other features, and would be compiled again with all
 /// that it depends on. Gives the path of their program.
-fn program(test: &str) -> Result<String, String> {
+fn program(test: &str, features: &[&str]) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
         .args(["test", "--workspace", "--test", test, "--no-run"])
+        .args(features)
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);

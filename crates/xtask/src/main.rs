@@ -4,11 +4,13 @@
 //! - `cargo run -p xtask -- coverage`: prints `docs/coverage.md`, made of what the code declares ([`coverage`]).
 //! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
 //! - `cargo run -p xtask -- layers`: draws the modules of `core` as they are ([`tidy`]).
-//! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
+//! - `cargo run -p xtask -- instructions [--features …]`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
-//! - `cargo run -p xtask -- purity`: that the compiled `core` and `wire` call nothing that does I/O or asks a clock ([`purity`]).
+//! - `cargo run -p xtask -- purity [--features …]`: that the compiled `core` and `wire` call nothing that does I/O or asks a clock ([`purity`]).
 //! - `cargo run -p xtask -- sim`: random programs against a simulated node ([`sim`]).
 //! - `cargo run -p xtask -- unified`: that no dependency is compiled once for the binary and again for the tests ([`unified`]).
+//!
+//! `--features` are those that everything else was built with: with others the core would be compiled once more.
 
 mod coverage;
 mod instructions;
@@ -39,12 +41,16 @@ fn main() -> ExitCode {
             }
             Err(error) => failed(&format!("the tree cannot be read: {error}")),
         },
-        ["instructions"] => report(instructions::check(), "instructions: within their limits"),
+        ["instructions", features @ ..] => {
+            report(instructions::check(features), "instructions: within their limits")
+        }
         ["licences"] => report(
             licences::check(),
             "licences: every dependency is from crates.io, under a licence of deny.toml",
         ),
-        ["purity"] => report(purity::check(), "purity: core and wire do no I/O and ask no clock"),
+        ["purity", features @ ..] => {
+            report(purity::check(features), "purity: core and wire do no I/O and ask no clock")
+        }
         ["sim", args @ ..] => report(sim::check(args), "sim: nothing is wrong"),
         ["unified"] => report(unified::check(), "unified: the binary and the tests share their dependencies"),
         _ => {

@@ -48,13 +48,13 @@ const IMPURE: &[&str] = &[
     "=write",
 ];
 
-/// What of [`IMPURE`] the pure crates call.
+/// What of [`IMPURE`] the pure crates call, as they are compiled with these `features` of the workspace (`--features …`).
 ///
 /// # Errors
 /// They do not compile, or `nm` is not there.
-pub(crate) fn check() -> Result<Vec<String>, String> {
+pub(crate) fn check(features: &[&str]) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
-    let libraries = libraries()?;
+    let libraries = libraries(features)?;
     for name in PURE {
         let path = libraries.iter().find(|path| is_of(path, name));
         let path = path.ok_or_else(|| format!("cargo tells of no library of {name}"))?;
@@ -76,10 +76,11 @@ fn is_of(path: &Path, name: &str) -> bool {
 }
 
 /// Where cargo put the libraries of the build that the other checks use.
-fn libraries() -> Result<Vec<PathBuf>, String> {
+fn libraries(features: &[&str]) -> Result<Vec<PathBuf>, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--workspace", "--bin", "xtask", "--message-format", "json"]);
-    let output = cargo.current_dir(tree::root()).output().map_err(|error| error.to_string())?;
+    let output =
+        cargo.args(features).current_dir(tree::root()).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
