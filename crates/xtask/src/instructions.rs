@@ -58,11 +58,11 @@ pub(crate) fn check(features: &[&str]) -> Result<Vec<String>, String> {
     for (count, counted) in
         COUNTS.iter().zip(each(&COUNTS, |count| counted(&program, count.test, count.function))?)
     {
-        let each = counted.collected / count.times;
-        println!("instructions: {} costs {each}, limit {}", count.what, count.max);
-        if each > count.max {
+        let cost = counted.collected / count.times;
+        println!("instructions: {} costs {cost}, limit {}", count.what, count.max);
+        if cost > count.max {
             findings.push(format!(
-                "{} costs {each} instructions, {} is the limit: find out why, or raise it in xtask/src/instructions.rs \
+                "{} costs {cost} instructions, {} is the limit: find out why, or raise it in xtask/src/instructions.rs \
                  and say why",
                 count.what, count.max
             ));
@@ -84,7 +84,7 @@ fn hostile_input(program: &str) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     let mut tests = tests(program)?;
     tests.retain(|test| test != COMMON);
-    for (test, per_byte) in tests.iter().zip(each(&tests, |test| per_byte(test))?) {
+    for (test, per_byte) in tests.iter().zip(each(&tests, |test: &String| per_byte(test))?) {
         let times = per_byte / common;
         println!("instructions: hostile input, {test}: {times:.1} times common input, limit {HOSTILE_MAX}");
         if times > HOSTILE_MAX {
@@ -101,8 +101,9 @@ fn hostile_input(program: &str) -> Result<Vec<String>, String> {
 fn growth(program: &str) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     let tests = tests(program)?;
-    let both =
-        |test: &String| Ok((counted(program, test, "costs::less")?, counted(program, test, "costs::more")?));
+    let both = |test: &String| -> Result<(Counted, Counted), String> {
+        Ok((counted(program, test, "costs::less")?, counted(program, test, "costs::more")?))
+    };
     for (test, (less, more)) in tests.iter().zip(each(&tests, both)?) {
         let limit = less.output.lines().find_map(|line| line.split_once("limit: ")?.1.trim().parse().ok());
         let limit: f64 = limit.ok_or_else(|| format!("{test} does not say what its limit is"))?;
