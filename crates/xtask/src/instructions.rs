@@ -25,7 +25,7 @@ const COUNTS: [Count; 3] = [
         test: "a_login",
         function: "carillon_core::machine::ShardMachine::handle",
         times: 512,
-        max: 360_000,
+        max: 325_000,
     },
     Count {
         what: "a PLAIN login, up to its success",
