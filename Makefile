@@ -59,7 +59,7 @@ test-interop: test-python test-node ## Other people's clients against the real s
 
 test-python: build tools ## slixmpp, raw sockets, the HTTP API
 	cd $(INTEROP) && $(VENV)/bin/pytest -m alone
-	cd $(INTEROP) && $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	cd $(INTEROP) && $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-concurrency=2 --test-reporter=spec js/*.test.mjs
