@@ -1,9 +1,7 @@
 //! What a module is told of an event: values, and nothing of what people wrote.
 
-use carillon_core::model::{
-    AcknowledgedBy, Audience, DropReason, Event, NotificationState, Priority, RoomAction, RoomAffiliation,
-    RoomFact, Trace,
-};
+use carillon_core::event::{acknowledger_word, audience_word, end_word, priority_word};
+use carillon_core::model::{Event, RoomAction, RoomAffiliation, RoomFact, Trace};
 use carillon_wire::jid::Jid;
 use std::borrow::Cow;
 
@@ -20,25 +18,12 @@ fn of_trace(trace: &Trace, number: i32) -> Option<Cow<'_, [u8]>> {
     match number {
         2 => text(trace.to.as_str()),
         3 => owned(trace.id.to_string()),
-        6 => text(match trace.audience {
-            Audience::Active => "active",
-            Audience::Connected => "connected",
-            Audience::Always => "always",
-        }),
-        7 => text(match trace.priority {
-            Priority::Low => "low",
-            Priority::Normal => "normal",
-            Priority::High => "high",
-        }),
+        6 => text(audience_word(trace.audience)),
+        7 => text(priority_word(trace.priority)),
         8 => text(trace.collapse_key.as_deref()?),
-        20 => text(reason(trace.reason?)),
-        23 => text(state(trace.state)),
-        24 => text(match trace.acknowledged_by? {
-            AcknowledgedBy::StreamManagement => "stream-management",
-            AcknowledgedBy::Receipt => "receipt",
-            AcknowledgedBy::Socket => "socket",
-            AcknowledgedBy::Link => "link",
-        }),
+        20 => text(end_word(trace.state, Some(trace.reason?))),
+        23 => text(end_word(trace.state, None)),
+        24 => text(acknowledger_word(trace.acknowledged_by?)),
         _ => None,
     }
 }
@@ -66,33 +51,6 @@ fn text(text: &str) -> Option<Cow<'_, [u8]>> {
 
 fn owned(text: String) -> Option<Cow<'static, [u8]>> {
     Some(Cow::Owned(text.into_bytes()))
-}
-
-fn state(state: NotificationState) -> &'static str {
-    match state {
-        NotificationState::Scheduled => "scheduled",
-        NotificationState::Accepted => "accepted",
-        NotificationState::Stored => "stored",
-        NotificationState::Sent => "sent",
-        NotificationState::Acknowledged => "acknowledged",
-        NotificationState::Expired => "expired",
-        NotificationState::Replaced => "replaced",
-        NotificationState::Cancelled => "cancelled",
-        NotificationState::Dropped => "dropped",
-        NotificationState::Opened => "opened",
-    }
-}
-
-fn reason(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::UnknownDevice => "unknown-device",
-        DropReason::NotConnected => "not-connected",
-        DropReason::NotActive => "not-active",
-        DropReason::ConnectionLost => "connection-lost",
-        DropReason::QueueFull => "queue-full",
-        DropReason::DeviceDeleted => "device-deleted",
-        DropReason::Module => "module",
-    }
 }
 
 fn affiliation(affiliation: RoomAffiliation) -> &'static str {

@@ -240,7 +240,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-fn audience_word(audience: Audience) -> &'static str {
+/// When it is worth delivering, as in the API.
+pub fn audience_word(audience: Audience) -> &'static str {
     match audience {
         Audience::Active => "active",
         Audience::Connected => "connected",
@@ -248,7 +249,8 @@ fn audience_word(audience: Audience) -> &'static str {
     }
 }
 
-fn priority_word(priority: Priority) -> &'static str {
+/// Its priority, as in the API.
+pub fn priority_word(priority: Priority) -> &'static str {
     match priority {
         Priority::Low => "low",
         Priority::Normal => "normal",
@@ -256,7 +258,8 @@ fn priority_word(priority: Priority) -> &'static str {
     }
 }
 
-fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
+/// By what it was acknowledged, as in the API.
+pub fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
     match by {
         AcknowledgedBy::StreamManagement => "stream-management",
         AcknowledgedBy::Receipt => "receipt",
@@ -266,7 +269,7 @@ fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
 }
 
 /// The reason where there is one, or else the state.
-pub(crate) fn end_word(state: NotificationState, reason: Option<DropReason>) -> &'static str {
+pub fn end_word(state: NotificationState, reason: Option<DropReason>) -> &'static str {
     match reason {
         Some(DropReason::UnknownDevice) => "unknown-device",
         Some(DropReason::NotConnected) => "not-connected",

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::cluster::locate;
 use crate::values::schema;
 use crate::values::time::Time;
+use carillon_core::event::end_word;
 use carillon_core::model::{
     AcknowledgedBy, DropReason, HopStep, Notification, NotificationState, Trace, TraceContext, UnixMs,
 };
@@ -191,7 +192,7 @@ impl Probe<'_> {
                 "committed" if !self.notification.is_kept() => continue,
                 "committed" => self.ended_or("the store did not answer"),
                 "given" => match find("withheld").and_then(|hop| hop.reason) {
-                    Some(reason) => format!("the account has no session that it is for: {}", word(&reason)),
+                    Some(reason) => format!("the account has no session that it is for: {}", word(reason)),
                     None => self.ended_or("it did not come to a session"),
                 },
                 _ if find("given").is_none() => "it was not given to a session".to_owned(),
@@ -210,7 +211,7 @@ impl Probe<'_> {
 
     fn ended_or(&self, otherwise: &str) -> String {
         match self.trace.reason {
-            Some(reason) => format!("it was dropped: {}", word(&reason)),
+            Some(reason) => format!("it was dropped: {}", word(reason)),
             None => otherwise.to_owned(),
         }
     }
@@ -221,6 +222,6 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// A reason, as in the API.
-fn word(reason: &DropReason) -> String {
-    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+fn word(reason: DropReason) -> &'static str {
+    end_word(NotificationState::Dropped, Some(reason))
 }
